@@ -1,0 +1,70 @@
+"""Configuration of the book; built as ``sphinx-build -c conf docs _build/html``."""
+
+import os
+from pathlib import Path
+
+HERE = Path(__file__).parent
+REPOSITORY = os.environ.get("BOOK_REPOSITORY_URL", "")
+
+project = "Just After Execution"
+author = "the contributors"
+copyright = "the contributors. Text and code under the Apache License 2.0"
+
+extensions = [
+    "myst_nb",
+    "justafter.book",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+    "sphinx_design",
+]
+exclude_patterns = ["_build"]
+nitpicky = True
+# Types in signatures belong to JAX and Python, whose pages are not part of this site.
+nitpick_ignore_regex = [("py:.*", ".*")]
+autodoc_typehints_format = "short"
+highlight_language = "python3"
+
+# A message of JAX's in a traceback need not be Python: it is shown all the same.
+suppress_warnings = ["misc.highlighting_failure"]
+
+myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+nb_code_prompt_show = "Show the {type}"
+nb_code_prompt_hide = "Hide the {type}"
+
+copybutton_selector = "div.highlight pre:not(.cell_output pre), pre.program"
+
+html_static_path = [str(HERE / "static")]
+html_baseurl = os.environ.get("BOOK_URL", "")
+html_context = {"default_mode": "auto"}
+html_css_files = ["book.css"]
+html_favicon = str(HERE / "static" / "favicon.svg")
+html_js_files = ["offline.js"]
+html_math_renderer = "mathml"
+html_show_sphinx = False
+html_theme = "sphinx_book_theme"
+html_title = project
+html_theme_options = {
+    "logo": {
+        "alt_text": "",
+        "image_dark": str(HERE / "static" / "mark-dark.svg"),
+        "image_light": str(HERE / "static" / "mark-light.svg"),
+        "text": project,
+    },
+    "back_to_top_button": False,
+    "footer_content_items": ["copyright.html"],
+    "navbar_persistent": [],
+    "path_to_docs": "docs",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+    "pygments_light_style": "a11y-high-contrast-light",
+    "repository_branch": os.environ.get("BOOK_REPOSITORY_BRANCH", "main"),
+    "repository_url": REPOSITORY,
+    "show_navbar_depth": 2,
+    "show_toc_level": 2,
+    "toc_title": "On this page",
+    "use_edit_page_button": bool(REPOSITORY),
+    "use_fullscreen_button": False,
+    "use_issues_button": bool(REPOSITORY),
+    "use_repository_button": bool(REPOSITORY),
+}

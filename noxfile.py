@@ -1,0 +1,294 @@
+#!/usr/bin/env python3
+# /// script
+# requires-python = ">=3.11"
+# dependencies = ["nox>=2025.2.9"]
+# ///
+"""What can be done with this repository: `python3 noxfile.py --list` names it all."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent
+
+
+def bootstrap() -> None:
+    """Start again in a private environment that holds the locked nox."""
+    if sys.version_info < (3, 11):  # noqa: UP036 (that older Python says so)
+        sys.exit(f"This needs Python 3.11 or later; {sys.executable} is older.")
+    home = ROOT / ".nox" / "bootstrap"
+    if Path(sys.prefix) == home:
+        sys.exit("The nox in .nox/bootstrap is broken: delete that folder, try again.")
+    try:
+        import venv
+    except ImportError:
+        sys.exit("This needs Python's venv module (on Debian: python3-venv).")
+
+    lock, python = ROOT / "requirements-nox.txt", home / "bin" / "python"
+    installed = home / lock.name  # a copy of the lock, written when all is in place
+    home.parent.mkdir(exist_ok=True)
+    with (home.parent / "bootstrap.lock").open("w") as only_one:
+        fcntl.flock(only_one, fcntl.LOCK_EX)
+        if not (
+            python.exists()
+            and installed.exists()
+            and installed.read_bytes() == lock.read_bytes()
+        ):
+            print("Installing the locked nox into .nox/bootstrap", flush=True)
+            venv.create(home, clear=True, symlinks=True)
+            # The caller's own pip installs into the new environment, because
+            # some systems ship Python without the copy of pip that venv adds.
+            pip = [sys.executable, "-m", "pip", f"--python={python}", "install"]
+            if subprocess.call([*pip, "--quiet", "--require-hashes", f"-r{lock}"]):
+                sys.exit("pip could not install nox; its own message is above.")
+            installed.write_bytes(lock.read_bytes())
+    os.execv(python, [str(python), str(ROOT / "noxfile.py"), *sys.argv[1:]])
+
+
+try:
+    import nox
+    from nox import main, project
+except ImportError:  # no nox here, or one too old to have these names
+    bootstrap()
+
+
+# uv reads none of pip's settings. Where pip is told which index, certificate or
+# proxy to use, pip installs, so that whatever pip can reach is enough.
+REACH = "index-url|extra-index-url|find-links|no-index|cert|client-cert|proxy"
+
+
+def pip_is_configured() -> bool:
+    """Whether this machine tells pip how to reach packages."""
+    command = [sys.executable, "-m", "pip", "config", "list"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=False)
+    return bool(re.search(rf"\.({REACH}|trusted-host)=", listed.stdout))
+
+
+def first_present(*versions: str) -> str:
+    """The first of these Pythons that runs here; the first of all if none does."""
+    for version in versions:
+        try:
+            command = [f"python{version}", "--version"]
+            subprocess.run(command, capture_output=True, check=True)
+        except (OSError, subprocess.CalledProcessError):
+            continue  # not installed, or a pyenv shim without a version behind it
+        return version
+    return versions[0]
+
+
+# The lock resolves per Python: the oldest one gets the oldest supported JAX, all
+# others get the newest JAX.
+OLDEST, *NEWER = project.python_versions(project.load_toml(ROOT / "pyproject.toml"))
+NEWEST = first_present(*reversed(NEWER))
+
+nox.needs_version = ">=2025.2.9"
+nox.options.default_venv_backend = (
+    "virtualenv" if pip_is_configured() else "uv|virtualenv"
+)
+nox.options.reuse_venv = "yes"
+nox.options.error_on_missing_interpreters = True
+os.environ.setdefault("UV_SYSTEM_CERTS", "1")  # as pip does
+
+
+@nox.session(python=NEWEST, default=True)
+def docs(session: nox.Session) -> None:
+    """Execute and build the book into _build/html; `-- --serve` to watch it live."""
+    _install(session, "docs")
+    if "--serve" in session.posargs:
+        _serve(session)
+    else:
+        _build(session, "_build/html", {"JAX_PLATFORMS": "cpu"})
+
+
+@nox.session(python=[OLDEST, NEWEST], default=True)
+def tests(session: nox.Session) -> None:
+    """Run all tests on the oldest and the newest supported Python and JAX."""
+    _install(session, "tests")
+    _python(session, "-m", "pytest", *session.posargs, env={"JAX_PLATFORMS": "cpu"})
+
+
+@nox.session(python=NEWEST, default=True)
+def lint(session: nox.Session) -> None:
+    """Check style, formatting and spelling."""
+    _install(session, "lint", package=False)
+    session.run("ruff", "check")
+    session.run("ruff", "format", "--check")
+    session.run("codespell")
+
+
+@nox.session(python=NEWEST, default=False)
+def pin(session: nox.Session) -> None:
+    """Accept the outputs as they are now, and show them; `-- CHAPTER` for some."""
+    _install(session, "docs")
+    only = ["--only", *session.posargs] if session.posargs else []
+    _python(session, "-m", "justafter.book", "pin", *only, env={"JAX_PLATFORMS": "cpu"})
+
+
+@nox.session(python=NEWEST, default=False)
+def drift(session: nox.Session) -> None:
+    """Execute the book on another version and list what changes; `-- "jax==0.11.2"`."""
+    if not session.posargs:
+        session.error('Say which version, for instance: -- "jax==0.11.2"')
+    _install(session, "docs")
+    folder = Path(session.create_tmp())
+    env = {"JAX_PLATFORMS": "cpu"}
+    tool = ("-m", "justafter.book")
+    base, other = folder / "base.json", folder / "other.json"
+    _python(session, *tool, "snapshot", str(base), env=env)
+    # From here on the environment is not the locked one: have it made anew.
+    Path(session.virtualenv.location, "installed").unlink()
+    session.install(*session.posargs)
+    _python(session, *tool, "snapshot", str(other), env=env)
+    _python(session, *tool, "drift", str(base), str(other), env=env)
+
+
+@nox.session(python=NEWEST, default=False)
+def linkcheck(session: nox.Session) -> None:
+    """Follow every link of the book to other sites."""
+    _install(session, "docs")
+    sphinx = ["-m", "sphinx", "-b", "linkcheck", "-c", "conf"]
+    _python(session, *sphinx, "docs", "_build/linkcheck", env={"JAX_PLATFORMS": "cpu"})
+
+
+@nox.session(python=NEWEST, default=False)
+def docs_gpu(session: nox.Session) -> None:
+    """Execute and build the book on an NVIDIA GPU, into _build/gpu."""
+    _require_hardware(session, _gpus(), "GPU (no driver that nvidia-smi can reach)")
+    _install(session, "docs", "gpu")
+    # The kernels of several chapters share the GPU, so none may take it all.
+    env = {"JAX_PLATFORMS": "cuda,cpu", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+    _require_devices(session, "gpu", env)
+    _build(session, "_build/gpu", env)
+
+
+@nox.session(python=NEWEST, default=False)
+def docs_tpu(session: nox.Session) -> None:
+    """Execute and build the book on a TPU, into _build/tpu."""
+    _require_hardware(session, _tpus(), "TPU (no /dev/accel* and no /dev/vfio/N)")
+    _install(session, "docs", "tpu")
+    env = {"JAX_PLATFORMS": "tpu,cpu"}
+    _require_devices(session, "tpu", env)
+    # A TPU belongs to one process at a time.
+    _build(session, "_build/tpu", env, "--jobs", "1")
+
+
+@nox.session(python=NEWEST, default=False)
+def bench(session: nox.Session) -> None:
+    """Measure what the build costs, as ratios within one run."""
+    scripts = sorted(ROOT.glob("tests/bench/bench_*.py"))
+    if not scripts:
+        session.error("There is no tests/bench/bench_*.py to run")
+    _install(session, "tests")
+    for script in scripts:
+        _python(session, str(script), *session.posargs, env={"JAX_PLATFORMS": "cpu"})
+
+
+@nox.session(python=NEWEST, default=False)
+def lock(session: nox.Session) -> None:
+    """Bring the locked requirements in step with pyproject.toml; `-- --upgrade`."""
+    _install(session, "nox", package=False)
+    for name, sources in LOCKS.items():
+        session.run(
+            *("uv", "pip", "compile", "--universal", "--python-version", OLDEST),
+            *("--generate-hashes", "--no-annotate", "--no-header"),
+            *("--no-emit-index-url", "--quiet", *sources, *session.posargs),
+            *("--output-file", f"requirements-{name}.txt"),
+        )
+
+
+LOCKS = {
+    "docs": ["pyproject.toml", "--extra=book", "--group=docs"],
+    "tests": ["pyproject.toml", "--extra=book", "--group=tests"],
+    "lint": ["--group=lint"],
+    "nox": ["--group=nox"],
+    # Only what JAX needs besides; the rest comes from the book's own lock.
+    "gpu": ["--group=gpu", "--constraints=requirements-docs.txt"],
+    "tpu": ["--group=tpu", "--constraints=requirements-docs.txt"],
+}
+
+SHOW_DEVICES = """
+import sys, jax
+try:
+    devices = jax.devices(sys.argv[1])
+except RuntimeError as error:
+    sys.exit(f"JAX {jax.__version__} finds no {sys.argv[1]}: {error}")
+print(f"JAX {jax.__version__} finds {len(devices)} x {devices[0].device_kind}")
+"""
+
+
+def _install(session: nox.Session, *locks: str, package: bool = True) -> None:
+    """Install what is locked, then the package, unless it is all there already."""
+    files = [f"requirements-{name}.txt" for name in locks]
+    inputs = [Path(name).read_bytes() for name in (*files, "pyproject.toml")]
+    state = hashlib.sha256(b"\0".join([str(ROOT).encode(), *inputs])).hexdigest()
+    installed = Path(session.virtualenv.location, "installed")
+    if installed.exists() and installed.read_text() == state:
+        return
+    installed.unlink(missing_ok=True)
+    session.install("--require-hashes", *(f"-r{name}" for name in files))
+    if package:
+        # The build backend is locked with the rest, so no isolated build fetches it.
+        session.install("--no-deps", "--no-build-isolation", "-e", ".")
+    installed.write_text(state)
+
+
+def _python(session: nox.Session, *args: str, env: dict[str, str]) -> None:
+    """Run Python with exactly this repository's package in view."""
+    session.run("python", *args, env={"PYTHONPATH": None, **env})
+
+
+def _build(
+    session: nox.Session, output: str, env: dict[str, str], *options: str
+) -> None:
+    """Execute every chapter and publish the site."""
+    command = ["-m", "justafter.book", "build", "--source", "docs", "--config", "conf"]
+    options = (*options, *session.posargs)
+    _python(session, *command, "--output", output, *options, env=env)
+
+
+def _serve(session: nox.Session) -> None:
+    """Serve the book and rebuild what changes; the extension executes it anew."""
+    options = [option for option in session.posargs if option != "--serve"]
+    folders = [name for name in ("conf", "examples", "src") if Path(name).is_dir()]
+    watched = [f"--watch={name}" for name in folders]
+    command = ["-m", "sphinx_autobuild", "-c", "conf", *watched, *options]
+    _python(session, *command, "docs", "_build/serve", env={"JAX_PLATFORMS": "cpu"})
+
+
+def _gpus() -> list[str]:
+    """The GPUs that the driver names."""
+    try:
+        command = ["nvidia-smi", "--list-gpus"]
+        listed = subprocess.run(command, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return []
+    return listed.stdout.splitlines()
+
+
+def _tpus() -> list[str]:
+    """The device files through which a TPU is reached."""
+    dev = Path("/dev")
+    return sorted(map(str, [*dev.glob("accel*"), *dev.glob("vfio/[0-9]*")]))
+
+
+def _require_hardware(session: nox.Session, found: list[str], missing: str) -> None:
+    """Stop before anything large is installed if the hardware is not there."""
+    if not found:
+        session.error(f"This machine has no {missing}; nothing was installed or built")
+    session.log(f"Found {', '.join(found)}")
+
+
+def _require_devices(session: nox.Session, kind: str, env: dict[str, str]) -> None:
+    """Stop if JAX does not see the accelerator; say what it sees otherwise."""
+    _python(session, "-c", SHOW_DEVICES, kind, env=env)
+
+
+if __name__ == "__main__":
+    os.chdir(ROOT)
+    main()

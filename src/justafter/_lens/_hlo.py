@@ -1,0 +1,312 @@
+"""Reads the text of an optimized HLO module, from the CPU or the GPU backend."""
+
+import functools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from .. import _internals
+
+_COMPUTATION = re.compile(r"^(?P<entry>ENTRY )?%?(?P<name>[^\s(]+).*\{\s*$")
+_INSTRUCTION = re.compile(r"^\s+(?P<root>ROOT )?%?(?P<name>[^\s=]+) = (?P<rest>.+)$")
+_TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
+_QUOTED = r'"((?:[^"\\]|\\.)*)"'
+_LAYOUT = re.compile(r"(?<=\])\{[^{}]*\}")
+_COMMENT = re.compile(r"/\*.*?\*/")
+_BRACKETS = {"(": ")", "{": "}", "[": "]"}
+
+# What a reader of an instruction does not need, or gets in another form.
+_HIDDEN_ATTRIBUTES = (
+    "metadata", "backend_config", "frontend_attributes", "calls", "kind", "to_apply",
+    "body", "condition", "branch_computations", "true_computation",
+    "false_computation", "channel_id", "operand_layout_constraints",
+    "output_to_operand_aliasing", "schedule", "api_version", "original_value",
+)  # fmt: skip
+
+# Instructions that only name, group or rename values.
+FREE = {
+    "parameter", "constant", "tuple", "get-tuple-element", "bitcast", "after-all",
+    "opt-barrier", "partition-id", "replica-id", "add-dependency", "domain",
+}  # fmt: skip
+RENAMING = {"bitcast", "get-tuple-element"}
+CONTROL = {"while", "conditional", "call"}
+
+
+@dataclass(frozen=True)
+class Raw:
+    """One line of HLO, taken apart."""
+
+    name: str
+    type: str
+    opcode: str
+    operands: tuple[str, ...]
+    attributes: dict[str, str]
+    is_root: bool
+
+    @functools.cached_property
+    def op_name(self) -> str:
+        """The path of scopes and the primitive: ``jit(f)/jvp()/mul``."""
+        found = re.search(rf"op_name={_QUOTED}", self.attributes.get("metadata", ""))
+        return re.sub(r"\\(.)", r"\1", found.group(1)) if found else ""
+
+    @property
+    def frame(self) -> int | None:
+        """The row of the StackFrames table."""
+        found = re.search(r"stack_frame_id=(\d+)", self.attributes.get("metadata", ""))
+        return int(found.group(1)) if found else None
+
+    def called(self) -> list[tuple[str, str]]:
+        """List the computations it runs: what each is to it, and its name."""
+        a = self.attributes
+        if self.opcode == "while":
+            return [("test", bare(a["condition"])), ("body", bare(a["body"]))]
+        if self.opcode == "conditional":
+            return [(f"branch {i}", name) for i, name in enumerate(self._branches())]
+        inner = a.get("calls") or (a.get("to_apply") if self.opcode == "call" else None)
+        return [("", bare(inner))] if inner else []
+
+    def _branches(self) -> list[str]:
+        a = self.attributes
+        if "branch_computations" in a:
+            return [bare(n) for n in split(a["branch_computations"].strip("{}"))]
+        # Without a list the first branch is the one for True; a ``cond`` in JAX
+        # counts from False.
+        return [bare(a["false_computation"]), bare(a["true_computation"])]
+
+    def text(self, names: dict[str, str]) -> str:
+        """Write it without layouts and metadata, operands renamed by ``names``."""
+        operands = ", ".join(rename(one, names) for one in self.operands)
+        shown = "".join(
+            f", {key}={value}"
+            for key, value in self.attributes.items()
+            if key not in _HIDDEN_ATTRIBUTES and value != "{}"
+        )
+        return f"{self.name} = {self.type} {self.opcode}({operands}){shown}"
+
+
+@dataclass
+class Module:
+    """An HLO module: its computations and the tables its metadata points into.
+
+    ``names`` says what is passed for each parameter inside a fusion.
+    """
+
+    computations: dict[str, list[Raw]] = field(default_factory=dict)
+    entry: str = ""
+    partitions: int = 1
+    tables: dict[str, dict[int, str]] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+
+    def instructions(self) -> Iterator[Raw]:
+        """Yield every instruction of every computation."""
+        for body in self.computations.values():
+            yield from body
+
+    def fusions(self) -> dict[str, Raw]:
+        """Map the instructions inside fusions to the fusions."""
+        return {
+            one.name: raw
+            for raw in self.instructions()
+            if raw.opcode == "fusion"
+            for one in self.computations.get(raw.called()[0][1], [])
+        }
+
+    def passed(self) -> dict[str, str]:
+        """Map the parameters inside fusions to the names of what is passed."""
+        return {
+            one.name: bare(rename(raw.operands[int(one.operands[0])], {}))
+            for raw in self.instructions()
+            if raw.opcode == "fusion"
+            for one in self.computations.get(raw.called()[0][1], [])
+            if one.opcode == "parameter" and int(one.operands[0]) < len(raw.operands)
+        }
+
+    def location(self, frame: int | None) -> tuple[str, str, int, int, int, int] | None:
+        """Find the source location of a stack frame, as JAX's frames have it."""
+        row = self.tables.get("StackFrames", {}).get(frame or 0)
+        location = self.tables.get("FileLocations", {}).get(
+            number(row, "file_location_id")
+        )
+        if location is None:
+            return None
+        file = self.tables["FileNames"].get(number(location, "file_name_id"), "")
+        function = self.tables["FunctionNames"].get(
+            number(location, "function_name_id"), ""
+        )
+        return (
+            file,
+            function,
+            number(location, "line"),
+            number(location, "column"),
+            number(location, "end_line"),
+            number(location, "end_column"),
+        )
+
+
+def number(row: str | None, key: str) -> int:
+    """Read one number of a table's row; 0 if it is not there."""
+    found = re.search(rf"(?<!\w){key}=(\d+)", row or "")
+    return int(found.group(1)) if found else 0
+
+
+def parse(text: str) -> Module:
+    """Read the text that ``compiled.as_text()`` gives."""
+    module = read_lines(_internals.plain_names(text))
+    module.names.update(module.passed())
+    return module
+
+
+def read_lines(text: str) -> Module:
+    """Collect the tables and the computations, line by line."""
+    module, current, table = Module(), None, None
+    for line in text.splitlines():
+        if line.startswith("HloModule"):
+            found = re.search(r"num_partitions=(\d+)", line)
+            module.partitions = int(found.group(1)) if found else 1
+        elif line.strip() in _TABLES:
+            table = module.tables.setdefault(line.strip(), {})
+        elif table is not None and (row := re.match(r"^(\d+) (.*)$", line)):
+            table[int(row.group(1))] = unquoted(row.group(2))
+        elif instruction := _INSTRUCTION.match(line):
+            if current is not None:
+                current.append(read_instruction(instruction))
+        elif computation := _COMPUTATION.match(line):
+            table = None
+            current = module.computations.setdefault(computation["name"], [])
+            if computation["entry"]:
+                module.entry = computation["name"]
+    return module
+
+
+def unquoted(text: str) -> str:
+    """Take the quotes off a string of a table."""
+    found = re.fullmatch(_QUOTED, text)
+    return re.sub(r"\\(.)", r"\1", found.group(1)) if found else text
+
+
+def read_instruction(match: re.Match[str]) -> Raw:
+    """Take an instruction apart: type, opcode, operands, attributes."""
+    rest = _COMMENT.sub("", match["rest"])
+    end = closing(rest, 0) + 1 if rest.startswith("(") else rest.index(" ")
+    type_, rest = rest[:end], rest[end:].lstrip()
+    opcode, _, _ = rest.partition("(")
+    stop = closing(rest, len(opcode))
+    attributes = {}
+    for part in split(rest[stop + 1 :].lstrip(", ")):
+        key, _, value = part.partition("=")
+        attributes[key] = value
+    return Raw(
+        name=match["name"],
+        type=_LAYOUT.sub("", type_),
+        opcode=opcode,
+        operands=tuple(split(rest[len(opcode) + 1 : stop])),
+        attributes=attributes,
+        is_root=bool(match["root"]),
+    )
+
+
+def tokens(text: str, start: int = 0) -> Iterator[tuple[int, str, int]]:
+    """Yield each character outside quotes: position, character, bracket depth."""
+    depth, quoted, skip = 0, False, False
+    for i in range(start, len(text)):
+        char = text[i]
+        if quoted:
+            quoted = skip or char != '"'
+            skip = char == "\\" and not skip
+            continue
+        quoted = char == '"'
+        depth += (char in "({[") - (char in ")}]")
+        yield i, char, depth
+
+
+def closing(text: str, start: int) -> int:
+    """Find the bracket that closes the one at ``start``."""
+    for i, _, depth in tokens(text, start):
+        if depth == 0:
+            return i
+    return len(text)
+
+
+def split(text: str) -> list[str]:
+    """Split at the commas that are in no bracket and no string.
+
+    >>> split('a, b={1, 2}, c="x, y"')
+    ['a', 'b={1, 2}', 'c="x, y"']
+    """
+    commas = [i for i, char, depth in tokens(text) if char == "," and depth == 0]
+    bounds = zip([-1, *commas], [*commas, len(text)], strict=True)
+    return [part for a, b in bounds if (part := text[a + 1 : b].strip())]
+
+
+def bare(name: str) -> str:
+    """Give a name without its percent sign."""
+    return name.strip().lstrip("%")
+
+
+def rename(operand: str, names: dict[str, str]) -> str:
+    """Write an operand by its name alone, or by what ``names`` says."""
+    name = bare(operand.rsplit(" ", 1)[-1]) if "%" in operand else operand
+    return names.get(name, name)
+
+
+# --- the program as a reader meets it -------------------------------------------
+
+
+@dataclass(frozen=True)
+class Step:
+    """One instruction of the running program and, for a fusion, its insides."""
+
+    raw: Raw
+    where: tuple[str, ...]
+    inside: tuple[tuple[Raw, str], ...] = ()
+
+    @property
+    def is_kernel(self) -> bool:
+        """Say whether it does work of its own."""
+        opcode = self.raw.opcode
+        # An asynchronous operation is counted once, where it starts.
+        is_end = opcode.endswith(("-done", "-update"))
+        return opcode not in FREE | CONTROL and not is_end
+
+    @property
+    def kind(self) -> str:
+        """Say what kind of kernel it is."""
+        if self.raw.opcode == "custom-call":
+            target = self.raw.attributes.get("custom_call_target", "").strip('"')
+            return f"custom call {target}".strip()
+        if self.raw.opcode != "fusion":
+            return self.raw.opcode
+        work = [raw.opcode for raw, _ in self.inside if raw.opcode not in FREE]
+        if len(work) == 1:
+            return work[0]
+        kind = self.raw.attributes.get("kind", "").removeprefix("k").lower()
+        return f"{kind} fusion".strip()
+
+
+def steps(module: Module) -> list[Step]:
+    """List what runs, in order, through loops, branches and calls."""
+    return list(_steps(module, module.entry, ()))
+
+
+def _steps(module: Module, name: str, where: tuple[str, ...]) -> Iterator[Step]:
+    for raw in module.computations.get(name, []):
+        if raw.opcode not in CONTROL:
+            yield Step(raw, where, tuple(_inside(module, raw)))
+            continue
+        yield Step(raw, where)
+        for label, inner in raw.called():
+            place = f"{raw.opcode} {label}".strip()
+            here = where if raw.opcode == "call" else (*where, place)
+            yield from _steps(module, inner, here)
+
+
+def _inside(module: Module, raw: Raw) -> Iterator[tuple[Raw, str]]:
+    """Yield a fusion's instructions, parameters written by what is passed."""
+    if not (called := raw.called()):
+        yield raw, raw.text({})
+        return
+    for one in module.computations.get(called[0][1], []):
+        if one.called():
+            yield from _inside(module, one)
+        elif one.opcode != "parameter":
+            yield one, one.text(module.names)

@@ -1,0 +1,177 @@
+"""What a lens is made of: plain data, no behavior beyond small properties."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Span:
+    """A stretch of Python source: lines from 1, columns from 0, end exclusive."""
+
+    file: str
+    function: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    path: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True)
+class Source:
+    """One function's source text, with its common indentation removed."""
+
+    name: str
+    file: str
+    line: int
+    text: str
+    cuts: tuple[int, ...] = field(default=(), repr=False)
+    path: str = field(default="", repr=False)
+
+    @property
+    def end_line(self) -> int:
+        """The last line's number in the file."""
+        return self.line + self.text.count("\n")
+
+    def holds(self, span: Span) -> bool:
+        """Say whether a span lies in this piece."""
+        return (
+            span.path == self.path
+            and self.line <= span.line
+            and span.end_line <= self.end_line
+        )
+
+    def offsets(self, span: Span) -> tuple[int, int]:
+        """Turn a span into start and end positions in ``text``."""
+        lines = self.text.split("\n")
+
+        def offset(line: int, column: int) -> int:
+            row = line - self.line
+            before = sum(len(text) + 1 for text in lines[:row])
+            return before + min(max(column - self.cuts[row], 0), len(lines[row]))
+
+        return offset(span.line, span.column), offset(span.end_line, span.end_column)
+
+
+@dataclass(frozen=True)
+class Equation:
+    """One equation of the jaxpr, where it came from and what became of it.
+
+    Attributes:
+        index: its position in ``Lens.equations``.
+        primitive: the primitive's name, such as ``"dot_general"``.
+        text: the equation on one line.
+        outputs: the types of its results, such as ``("f32[3,4]",)``.
+        span: the Python expression it came from; None if JAX kept none.
+        expression: the text of that expression; None where there is no source.
+        scope: transformations and named scopes around it, such as
+            ``"transpose(jvp())"`` for the backward pass.
+        fate: ``"kernel"`` if kernels compute it; ``"view"`` if it costs nothing at
+            run time (a bitcast, a loop's frame); ``"folded"`` if it is a constant
+            in the compiled program; ``"unused"`` if nothing needs its result;
+            ``"gone"`` if no instruction carries it (XLA merged it with an equal
+            one, simplified or replaced it); ``"rewritten"`` if XLA computes it in
+            a kernel of which it kept no record; ``"wrapper"`` if it holds
+            equations and does nothing itself.
+        kernels: indices into ``Lens.kernels``.
+        parent: index of the equation that holds it (a ``scan``, say), or None.
+        depth: how many equations hold it.
+        region: which of the parent's ``regions`` it is in.
+        regions: one line for each jaxpr inside it: name, inputs and results.
+    """
+
+    index: int
+    primitive: str
+    text: str
+    outputs: tuple[str, ...]
+    span: Span | None = None
+    expression: str | None = None
+    scope: str = ""
+    fate: str = "gone"
+    kernels: tuple[int, ...] = ()
+    parent: int | None = None
+    depth: int = 0
+    region: int = 0
+    regions: tuple[str, ...] = ()
+    tags: tuple[int, ...] = field(default=(), repr=False)
+
+    @property
+    def gone(self) -> bool:
+        """True if nothing of it is left to do when the program runs."""
+        return self.fate in ("folded", "unused", "gone")
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One HLO instruction, and the equations that it came from.
+
+    There are several where XLA merged some, and none for what XLA added.
+
+    ``start`` is what XLA itself kept of the source: file, line and column where the
+    expression starts.
+    """
+
+    name: str
+    opcode: str
+    type: str
+    text: str
+    equations: tuple[int, ...] = ()
+    start: tuple[str, int, int] | None = None
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One unit of work in the compiled program: a fusion or a lone operation.
+
+    Attributes:
+        index: its position in ``Lens.kernels``; shown as ``k0``, ``k1``, ...
+        name: XLA's name for it.
+        kind: ``"loop fusion"``, ``"input fusion"``, ..., or the operation alone.
+        type: the type of its result, such as ``"f32[3,4]"``.
+        members: indices into ``Lens.equations``: what ended up in it.
+        instructions: the HLO instructions in it.
+        where: the loops and branches around it, outermost first.
+    """
+
+    index: int
+    name: str
+    kind: str
+    type: str
+    members: tuple[int, ...]
+    instructions: tuple[Instruction, ...]
+    where: tuple[str, ...] = ()
+
+    @property
+    def appeared(self) -> bool:
+        """True if XLA recorded no equation for it: it added or rewrote the work."""
+        return not self.members
+
+
+@dataclass(frozen=True)
+class Link:
+    """One expression, the equations it became, and the kernels they became.
+
+    ``expression`` and ``span`` are None for equations without a span.
+    """
+
+    expression: str | None
+    span: Span | None
+    equations: tuple[int, ...]
+    kernels: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Costs:
+    """XLA's own estimate for one call, and the measured compile time.
+
+    A figure that XLA does not report is None. Under sharding the figures are for
+    each device. Loops are counted as XLA's analysis counts them.
+    """
+
+    flops: float | None = None
+    bytes_accessed: float | None = None
+    transcendentals: float | None = None
+    argument_bytes: int | None = None
+    output_bytes: int | None = None
+    temp_bytes: int | None = None
+    compile_seconds: float | None = field(default=None, compare=False)
+    devices: int = 1

@@ -1,0 +1,21 @@
+"""The tools that execute, check and render the book: a Sphinx extension.
+
+List `justafter.book` in `extensions`, after `myst_nb`; or run
+`python -m justafter.book build`, which adds the progress, the single writer and
+the atomic publication.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Set up the Sphinx extension."""
+    from ._extension import metadata, setup_extension
+
+    setup_extension(app)
+    return metadata()

@@ -1,0 +1,50 @@
+"""The options of a build, each declared once."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How chapters are executed.
+
+    Attributes:
+        source: the folder with the chapters.
+        cache: where executed chapters are kept between builds.
+        jobs: how many chapters run at once.
+        cell_seconds: how long one cell may run; a chapter may ask for more
+            with `justafter: {limit: seconds}` in its front matter.
+        output_limit: how many characters one cell may print.
+        pins: the folder with the pinned outputs; None to compare nothing.
+        only: the chapters to look at, by name; None for all.
+        keep_going: run the cells after one that failed as well.
+    """
+
+    source: Path
+    cache: Path
+    jobs: int = field(default_factory=_cores)
+    cell_seconds: float = 180.0
+    output_limit: int = 1_000_000
+    pins: Path | None = None
+    only: frozenset[str] | None = None
+    keep_going: bool = False
+
+    @classmethod
+    def of(cls, source: Path, cache: Path | None = None, **options: Any) -> Settings:
+        """The settings of the project that `source` is in, pins included."""
+        pins = source.parent / "tests" / "pins"
+        cache = cache or source.parent / "_build" / "cache"
+        return cls(source, cache, pins=pins if pins.is_dir() else None, **options)
+
+    @property
+    def project(self) -> Path:
+        """The folder whose files a chapter may read: the source's parent."""
+        return self.source.parent

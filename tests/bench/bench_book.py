@@ -1,0 +1,220 @@
+"""What building the book costs, as ratios to plain MyST-NB in the same run.
+
+    python tests/bench/bench_book.py [--rounds N] [--under numpy]
+
+The contenders build the same chapters: this book's builder, MyST-NB alone with
+`sphinx-build -j auto`, and plain Python running all cells in one process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from justafter.book._chapters import Chapter, find_chapters
+
+ROOT = Path(__file__).parents[2]
+ENVIRONMENT = {**os.environ, "JAX_PLATFORMS": "cpu", "MPLBACKEND": "agg"}
+
+PLAIN_CONF = """\
+project = "Plain"
+extensions = ["myst_nb", "sphinx_design"]
+html_theme = "sphinx_book_theme"
+myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath"]
+nb_execution_mode = {mode!r}
+nb_execution_timeout = 300
+nb_execution_allow_errors = True
+suppress_warnings = ["myst", "ref", "toc", "mystnb", "docutils"]
+"""
+
+
+def run(*command: str, cwd: Path) -> float:
+    """Seconds that a command takes; it has to succeed."""
+    began = time.perf_counter()
+    done = subprocess.run(
+        command, cwd=cwd, env=ENVIRONMENT, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        sys.exit(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
+    return time.perf_counter() - began
+
+
+def plain_page(chapter: Chapter) -> str:
+    """The chapter for MyST-NB alone: without our roles and options."""
+    text = re.sub(r"\{(?:value|measured)\}(`[^`]+`)", r"\1", chapter.text)
+    text = re.sub(r"^:(?:raises|warns|alt|no-program):.*\n", "", text, flags=re.M)
+    return re.sub(r"^:tags:.*\n", "", text, flags=re.M)
+
+
+def prepare(folder: Path, chapters: list[Chapter], conf: str, plain: bool) -> None:
+    """A project folder with the chapters and a page that lists them."""
+    for chapter in chapters:
+        path = folder / "docs" / f"{chapter.docname}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(plain_page(chapter) if plain else chapter.text)
+    names = "\n".join(chapter.docname for chapter in chapters)
+    (folder / "docs" / "contents.md").write_text(
+        f"# Contents\n\n```{{toctree}}\n{names}\n```\n"
+    )
+    (folder / "conf").mkdir()
+    (folder / "conf" / "conf.py").write_text(conf + "root_doc = 'contents'\n")
+
+
+OUR_CONF = """\
+project = "Ours"
+extensions = ["myst_nb", "sphinx_design", "justafter.book"]
+html_theme = "sphinx_book_theme"
+html_math_renderer = "mathml"
+myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath"]
+suppress_warnings = ["myst", "ref", "toc", "docutils"]
+"""
+
+
+def ours(folder: Path) -> float:
+    return run(sys.executable, "-m", "justafter.book", "build", cwd=folder)
+
+
+def theirs(folder: Path) -> float:
+    command = "-m sphinx -q -j auto -c conf -d _build/doctrees docs _build/html"
+    return run(sys.executable, *command.split(), cwd=folder)
+
+
+def everything_in_one_process(chapters: list[Chapter], folder: Path) -> float:
+    """Plain Python running the same cells, one chapter's names after the other's."""
+    program = folder / "cells.py"
+    cells = [
+        [(cell.source, cell.raises is not None) for cell in chapter.cells]
+        for chapter in chapters
+    ]
+    program.write_text(
+        "import contextlib, io\nfrom IPython.core.interactiveshell import"
+        " InteractiveShell\nfrom traitlets.config import Config\n"
+        "config = Config(); config.HistoryManager.enabled = False\n"
+        "shell = InteractiveShell.instance(config=config)\n"
+        "shell.showtraceback = lambda *a, **k: None\n"
+        f"for chapter in {cells!r}:\n"
+        "    shell.reset(new_session=False)\n"
+        "    for source, raises in chapter:\n"
+        "        with contextlib.redirect_stdout(io.StringIO()):\n"
+        "            with contextlib.redirect_stderr(io.StringIO()):\n"
+        "                result = shell.run_cell(source)\n"
+    )
+    return run(sys.executable, str(program), cwd=folder)
+
+
+def change_one(folder: Path, docname: str) -> None:
+    path = folder / "docs" / f"{docname}.md"
+    text = path.read_text()
+    at = text.index("```\n", text.index("```{code-cell}"))
+    path.write_text(f"{text[:at]}changed = {time.time_ns()}\n{text[at:]}")
+
+
+def copies(chapter: Chapter, count: int) -> list[Chapter]:
+    return [
+        Chapter(**{**vars(chapter), "docname": f"copy-{i:02d}"}) for i in range(count)
+    ]
+
+
+def report(name: str, times: dict[str, list[float]], base: str) -> None:
+    """One line a contender: seconds, and the ratio to the base, median of rounds."""
+    print(f"\n{name}")
+    for who, seconds in times.items():
+        ratios = [s / b for s, b in zip(seconds, times[base], strict=True)]
+        spread = f"{min(ratios):.2f}-{max(ratios):.2f}"
+        print(
+            f"  {who:<32} {statistics.median(seconds):7.1f} s"
+            f"   {statistics.median(ratios):5.2f} x {base}   ({spread})"
+        )
+
+
+def rounds_of(contenders: dict[str, Callable[[], float]], rounds: int) -> dict:
+    times: dict[str, list[float]] = {who: [] for who in contenders}
+    for _ in range(rounds):
+        for who, contender in contenders.items():
+            times[who].append(contender())
+    return times
+
+
+def in_fresh_folder(
+    chapters: list[Chapter], conf: str, plain: bool, build: Callable[[Path], float]
+) -> float:
+    with tempfile.TemporaryDirectory() as name:
+        prepare(Path(name), chapters, conf, plain)
+        return build(Path(name))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--copies", type=int, nargs="*", default=[10, 20, 40])
+    parser.add_argument("--under", default="", help="only chapters of this folder")
+    options = parser.parse_args()
+    found, _ = find_chapters(ROOT / "docs")
+    chapters = [
+        chapter for chapter in found if chapter.docname.startswith(options.under)
+    ]
+    print(f"{len(chapters)} chapters, {sum(len(c.cells) for c in chapters)} cells")
+    force = PLAIN_CONF.format(mode="force")
+    cached = PLAIN_CONF.format(mode="cache")
+
+    with tempfile.TemporaryDirectory() as scratch:
+        cold = {
+            "MyST-NB": lambda: in_fresh_folder(chapters, force, True, theirs),
+            "this builder": lambda: in_fresh_folder(chapters, OUR_CONF, False, ours),
+            "cells in one Python": lambda: everything_in_one_process(
+                chapters, Path(scratch)
+            ),
+        }
+        report("Cold build", rounds_of(cold, options.rounds), "MyST-NB")
+
+    mine, other = Path(tempfile.mkdtemp()), Path(tempfile.mkdtemp())
+    try:
+        prepare(mine, chapters, OUR_CONF, False)
+        prepare(other, chapters, cached, True)
+        ours(mine), theirs(other)
+        again = {"MyST-NB": lambda: theirs(other), "this builder": lambda: ours(mine)}
+        report("Nothing changed", rounds_of(again, options.rounds), "MyST-NB")
+        name = chapters[-1].docname
+
+        def changed(folder: Path, build: Callable[[Path], float]) -> float:
+            change_one(folder, name)
+            return build(folder)
+
+        one = {
+            "MyST-NB": lambda: changed(other, theirs),
+            "this builder": lambda: changed(mine, ours),
+        }
+        report(
+            f"One chapter changed ({name})", rounds_of(one, options.rounds), "MyST-NB"
+        )
+    finally:
+        shutil.rmtree(mine)
+        shutil.rmtree(other)
+
+    shortest = min(found, key=lambda chapter: len(chapter.cells))
+    for count in options.copies:
+        many = copies(shortest, count)
+        growth = {
+            "MyST-NB": lambda many=many: in_fresh_folder(many, force, True, theirs),
+            "this builder": lambda many=many: in_fresh_folder(
+                many, OUR_CONF, False, ours
+            ),
+        }
+        report(
+            f"{count} copies of {shortest.docname}, cold",
+            rounds_of(growth, 1),
+            "MyST-NB",
+        )
+
+
+if __name__ == "__main__":
+    main()

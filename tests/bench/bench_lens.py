@@ -1,0 +1,128 @@
+"""What a lens costs, as a ratio to compiling the same function.
+
+Run it with ``python tests/bench/bench_lens.py``; add ``--json`` for data. Each figure
+is the median of several rounds; in every round the function is compiled and looked
+at once, one right after the other, so both meet the same load on the machine.
+"""
+
+import argparse
+import json
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from justafter import lens
+
+
+def thousand(x):
+    """A function of a thousand equations."""
+    for _ in range(500):
+        x = jnp.sin(x) * 1.5
+    return x
+
+
+def block(params, x):
+    """A small transformer block: attention and a two-layer network."""
+    heads, width = 4, x.shape[-1]
+    q, k, v = jnp.split(normed(x) @ params["qkv"], 3, axis=-1)
+    split = [t.reshape(*t.shape[:-1], heads, width // heads) for t in (q, k, v)]
+    q, k, v = (jnp.swapaxes(t, -2, -3) for t in split)
+    scores = q @ jnp.swapaxes(k, -1, -2) / jnp.sqrt(width / heads)
+    mask = jnp.tril(jnp.ones(scores.shape[-2:], bool))
+    mixed = jax.nn.softmax(jnp.where(mask, scores, -jnp.inf)) @ v
+    x = x + jnp.swapaxes(mixed, -2, -3).reshape(x.shape) @ params["out"]
+    return x + jax.nn.gelu(normed(x) @ params["up"]) @ params["down"]
+
+
+def normed(x):
+    """Scale each row to mean 0 and variance 1."""
+    mean = x.mean(-1, keepdims=True)
+    return (x - mean) / jnp.sqrt(x.var(-1, keepdims=True) + 1e-6)
+
+
+def loss(params, x):
+    """A number to differentiate the block by."""
+    return jnp.mean(block(params, x) ** 2)
+
+
+def spec(*shape: int) -> jax.ShapeDtypeStruct:
+    """Describe a float32 array."""
+    return jax.ShapeDtypeStruct(shape, "float32")
+
+
+WIDTH = 64
+PARAMS = {
+    "qkv": spec(WIDTH, 3 * WIDTH),
+    "out": spec(WIDTH, WIDTH),
+    "up": spec(WIDTH, 4 * WIDTH),
+    "down": spec(4 * WIDTH, WIDTH),
+}
+CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "1000 equations": (thousand, (spec(16),)),
+    "transformer block": (block, (PARAMS, spec(2, 32, WIDTH))),
+    "its gradient": (jax.grad(loss), (PARAMS, spec(2, 32, WIDTH))),
+}
+
+
+def seconds(call: Callable[[], Any]) -> tuple[float, Any]:
+    """Time one call."""
+    start = time.perf_counter()
+    result = call()
+    return time.perf_counter() - start, result
+
+
+def one_round(fn: Callable[..., Any], args: tuple[Any, ...]) -> dict[str, float]:
+    """Compile, look, and render, each once and without caches."""
+    jax.clear_caches()
+    compiling, _ = seconds(lambda: jax.jit(fn).trace(*args).lower().compile())
+    jax.clear_caches()
+    looking, view = seconds(lambda: lens(fn, *args))
+    rendering, html = seconds(view._repr_html_)
+    return {
+        "compile_seconds": compiling,
+        "lens_ratio": looking / compiling,
+        "render_ratio": rendering / compiling,
+        "html_bytes": len(html.encode()),
+        "equations": len(view.equations),
+        "kernels": len(view.kernels),
+    }
+
+
+def measure(rounds: int) -> dict[str, dict[str, float]]:
+    """Give the medians for each case."""
+    results = {}
+    for name, (fn, args) in CASES.items():
+        one_round(fn, args)
+        runs = [one_round(fn, args) for _ in range(rounds)]
+        results[name] = {
+            key: statistics.median(run[key] for run in runs) for key in runs[0]
+        }
+    return results
+
+
+def main() -> None:
+    """Print the table, or the data."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    results = measure(options.rounds)
+    if options.json:
+        print(json.dumps(results, indent=2))
+        return
+    print("trace, lower, compile = 1; medians of", options.rounds, "rounds")
+    for name, r in results.items():
+        print(
+            f"{name:<18} {r['equations']:>5.0f} equations "
+            f"{r['kernels']:>4.0f} kernels  "
+            f"lens {r['lens_ratio']:.2f}  HTML {r['render_ratio']:.2f}  "
+            f"{r['html_bytes'] / 1e3:.0f} kB"
+        )
+
+
+if __name__ == "__main__":
+    main()

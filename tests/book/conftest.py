@@ -1,0 +1,118 @@
+"""Tiny books, written and built as a user would."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+CONF = """\
+project = "Tiny"
+extensions = ["myst_nb", "justafter.book"]
+html_theme = "basic"
+html_math_renderer = "mathml"
+html_show_sphinx = False
+nitpicky = True
+"""
+
+FRONT = """\
+---
+file_format: mystnb
+kernelspec: {name: python3}
+---
+
+"""
+
+
+@dataclass
+class TinyBook:
+    """A project folder with a book in it."""
+
+    root: Path
+
+    @property
+    def site(self) -> Path:
+        return self.root / "_build" / "html"
+
+    @property
+    def cache(self) -> Path:
+        return self.root / "_build" / "cache"
+
+    def page(self, name: str, text: str) -> None:
+        """Write a plain page."""
+        path = self.root / "docs" / f"{name}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(dedent(text), "utf-8")
+
+    def chapter(self, name: str, *cells: str, front: str = FRONT) -> None:
+        """Write a chapter: a title and code cells; a cell may start with options."""
+        body = "\n\n".join(f"```{{code-cell}}\n{dedent(cell)}\n```" for cell in cells)
+        self.page(name, f"{front}# {name}\n\n{body}\n")
+
+    def index(self, *names: str) -> None:
+        """Write the landing page, with the chapters' names in its toctree."""
+        self.page("index", "# Tiny\n\n```{toctree}\n" + "\n".join(names) + "\n```\n")
+
+    def start(self, *arguments: str, **variables: str) -> subprocess.Popen[str]:
+        """Start a command of the book tools here."""
+        environment = {**os.environ, **variables}
+        return subprocess.Popen(
+            [sys.executable, "-m", "justafter.book", *arguments],
+            cwd=self.root,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def run(self, *arguments: str, **variables: str) -> tuple[int, str]:
+        """Run a command to its end: its exit status and what it printed."""
+        process = self.start(*arguments, **variables)
+        try:
+            output, _ = process.communicate(timeout=180)
+        finally:
+            process.kill()
+        return process.returncode, output
+
+    def build(self, **variables: str) -> tuple[int, str]:
+        return self.run("build", **variables)
+
+    def built(self, **variables: str) -> str:
+        """Build, and insist that it went well; what was printed."""
+        status, output = self.build(**variables)
+        assert status == 0, output
+        return output
+
+    def executed(self, **variables: str) -> str:
+        """Execute without rendering, and insist that it went well."""
+        status, output = self.run("execute", **variables)
+        assert status == 0, output
+        return output
+
+    def html(self, name: str) -> str:
+        return (self.site / f"{name}.html").read_text("utf-8")
+
+
+def new_book(root: Path) -> TinyBook:
+    """An empty book with a configuration."""
+    (root / "docs").mkdir(parents=True)
+    (root / "conf").mkdir()
+    (root / "conf" / "conf.py").write_text(CONF)
+    return TinyBook(root)
+
+
+def copy_of(book: TinyBook, root: Path) -> TinyBook:
+    """A copy of a book, with what has been executed of it."""
+    shutil.copytree(book.root, root, dirs_exist_ok=True)
+    return TinyBook(root)
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> TinyBook:
+    return new_book(tmp_path)

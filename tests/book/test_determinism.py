@@ -1,0 +1,85 @@
+"""Two cold builds give the same bytes, but for what is marked as measured."""
+
+from __future__ import annotations
+
+import re
+
+from .conftest import copy_of
+
+PAGE = """\
+---
+file_format: mystnb
+kernelspec: {name: python3}
+---
+
+# One
+
+```{code-cell}
+import jax
+import jax.numpy as jnp
+
+x = jax.random.normal(jax.random.key(0), (3,))
+x
+```
+
+The sum is {value}`x.sum():.3f`, had in {measured}`seconds:.9f` s.
+
+```{code-cell}
+:tags: [measured]
+import time
+
+began = time.perf_counter()
+jnp.exp(x).block_until_ready()
+seconds = time.perf_counter() - began
+assert seconds > 0
+print(f"{seconds:.9f} s")
+```
+
+```{code-cell}
+:alt: "three points"
+import matplotlib.pyplot as plt
+
+plt.plot(x)
+plt.show()
+```
+
+Mathematics: $e^{i\\pi} = -1$.
+"""
+
+MEASURED_TEXT = re.compile(r'<span class="measured[^"]*">[^<]*</span>')
+MEASURED_OUTPUT = re.compile(
+    r'(<div class="cell [^"]*tag_measured[^"]*">.*?<div class="cell_output)'
+    r".*?(</div>\s*</div>\s*</div>\s*</div>)",
+    re.DOTALL,
+)
+
+
+def stable(html: str) -> str:
+    """The page without what is marked as measured."""
+    return MEASURED_OUTPUT.sub(r"\1\2", MEASURED_TEXT.sub("", html))
+
+
+def pages(book) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(book.site)): path.read_bytes()
+        for path in sorted(book.site.rglob("*"))
+        if path.is_file()
+    }
+
+
+def test_two_cold_builds(book, tmp_path_factory):
+    book.index("one")
+    book.page("one", PAGE.replace("had in {measured}`seconds:.9f` s", "had quickly"))
+    text = (book.root / "docs" / "one.md").read_text()
+    book.page("one", text + "\nIt took {measured}`seconds:.9f` s.\n")
+    other = copy_of(book, tmp_path_factory.mktemp("other"))
+    book.built(SOURCE_DATE_EPOCH="1000000000")
+    other.built(SOURCE_DATE_EPOCH="1000000000")
+    assert "2001-09-09 01:46 UTC" in book.html("one")
+
+    first, second = pages(book), pages(other)
+    assert first.keys() == second.keys()
+    different = [name for name in first if first[name] != second[name]]
+    assert different == ["one.html"], "only the page with measured values may differ"
+    assert book.html("one") != other.html("one"), "the measured values do differ"
+    assert stable(book.html("one")) == stable(other.html("one"))

@@ -1,0 +1,491 @@
+"""Programs give what the page gives: run as files and pasted at the prompt."""
+
+import json
+import os
+import pty
+import re
+import select
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from justafter.book._compare import differences, same_output, shown
+from justafter.book._forks import run_programs
+from justafter.book._programs import header, notebook, program, script
+from justafter.book._slice import Page, SourceCell
+
+# Small pages of every kind that the book has. A line `# %%` begins a cell, and may
+# announce its failure or give its tags; of a cell with the tag `figure` the prompt of
+# older Pythons shows what the drawing calls return.
+FOLDER = Path(__file__).parent / "pages"
+
+
+def read_page(path):
+    parts = re.split(r"(?m)^# %%(.*)\n", path.read_text())[1:]
+    return [
+        SourceCell(
+            code.removesuffix("\n"),
+            frozenset(option.partition("tags ")[2].split()),
+            option.partition("raises ")[2] or None,
+        )
+        for option, code in zip(parts[::2], parts[1::2], strict=True)
+    ]
+
+
+PAGES = {path.stem: read_page(path) for path in sorted(FOLDER.glob("*.txt"))}
+HEADER = header("https://example.org/page.html", "0.12.0")
+
+# Executes a page in IPython, as a notebook does, and prints what each cell shows.
+EXECUTE = """
+import json, sys, warnings
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+
+shell = InteractiveShell.instance()
+shell.display_formatter.formatters["text/plain"].pprint = False
+shell.displayhook.write_output_prompt = lambda: None
+shell.showtraceback = lambda *_, **__: None
+found = []
+for code in json.loads(CELLS):
+    with capture_output() as captured:
+        result = shell.run_cell(code, store_history=True)
+    error = result.error_in_exec or result.error_before_exec
+    text = captured.stdout + (f"{type(error).__name__}: {error}" if error else "")
+    displays = result.result is not None and not shell.displayhook.quiet()
+    found.append([text, bool(error), displays])
+with open("page.json", "w") as file:
+    json.dump(found, file)
+print(json.dumps(found))
+"""
+
+# Types a program at the classic prompt, line by line.
+PROMPT = """
+import code, sys, traceback
+
+class Console(code.InteractiveConsole):
+    def showtraceback(self):
+        error = sys.exc_info()[1]
+        print(f"{type(error).__name__}: {error}")
+
+    showsyntaxerror = lambda self, *_, **__: print("SyntaxError at the prompt")
+
+console = Console({"__name__": "__main__"})
+waiting = False
+for line in PROGRAM.split("\\n")[:-1]:
+    waiting = console.push(line)
+print("the prompt is still waiting" if waiting else "", end="")
+"""
+
+
+@pytest.fixture(scope="module")
+def executed():
+    """For each page: its outputs' text, whether a cell raised, and what it displays."""
+    cells = {name: [c.code for c in page] for name, page in PAGES.items()}
+    texts = [f"CELLS = {json.dumps(codes)!r}\n{EXECUTE}" for codes in cells.values()]
+    fresh = [i for i, name in enumerate(cells) if name == "environment"]
+    runs = run_programs(texts, fresh=fresh)
+    for run in runs:
+        assert run.status == 0, run.stderr
+    return {
+        name: json.loads(run.stdout.splitlines()[-1])
+        for name, run in zip(cells, runs, strict=True)
+    }
+
+
+def programs(name, executed, knows_displays=True):
+    cells = PAGES[name]
+    if knows_displays:
+        pairs = zip(cells, executed[name], strict=True)
+        cells = [replace(cell, displays=shows) for cell, (_, _, shows) in pairs]
+    page = Page(cells)
+    return [program(page, k, HEADER) for k in range(len(cells))]
+
+
+def fresh(made):
+    return [i for i, p in enumerate(made) if p.sets_environment]
+
+
+def report(name, made, expected, got):
+    """Every cell whose program shows something else, as one text."""
+    wrong = []
+    for k, (text, run) in enumerate(zip(expected, got, strict=True)):
+        timed = "%time" in PAGES[name][k].code
+        found = None if timed else same_output(text, run.shown)
+        if found:
+            wrong.append(f"cell {k}: {found}\n{made[k].text}\n{run.stderr[-600:]}")
+    return "\n".join(wrong)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_programs_as_files_show_what_the_page_shows(name, executed):
+    made = programs(name, executed)
+    runs = run_programs([p.text for p in made], fresh=fresh(made))
+    expected = [text for text, _, _ in executed[name]]
+    assert report(name, made, expected, runs) == ""
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_what_a_page_displays_can_be_told_from_its_text(name, executed):
+    told = [p.text for p in programs(name, executed, knows_displays=False)]
+    assert told == [p.text for p in programs(name, executed)]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_programs_at_the_prompt_show_what_the_page_shows(name, executed):
+    made = programs(name, executed)
+    texts = [f"PROGRAM = {p.text!r}\n{PROMPT}" for p in made]
+    runs = run_programs(texts, fresh=fresh(made))
+    cells = zip(PAGES[name], executed[name], runs, strict=True)
+    # What drawing calls return is shown at the prompt, and is no output of ours.
+    expected = [
+        run.shown if "figure" in cell.tags else text
+        for cell, (text, _, _), run in cells
+    ]
+    assert report(name, made, expected, runs) == ""
+    assert not [r.stdout for r in runs if "prompt" in r.stdout]
+
+
+def test_programs_are_shorter_than_all_lines_above():
+    above = kept = 0
+    for cells in PAGES.values():
+        page = Page(cells)
+        for k in range(len(cells)):
+            above += sum(s.cell < k for s in page.statements)
+            kept += len(page.needed(k))
+    assert kept < 0.4 * above
+
+
+def test_a_dropped_statement_is_found(executed):
+    """The check that all others rest on can fail."""
+    made = programs("arrays", executed)
+    k = next(k for k, c in enumerate(PAGES["arrays"]) if "a += 1" in c.code)
+    broken = made[k].text.replace("view[0] = 99\n", "")
+    assert broken != made[k].text
+    found = same_output(executed["arrays"][k][0], run_programs([broken])[0].shown)
+    assert str(found) == (
+        "output line 1\n  expected | np.int64(108)\n  got      | np.int64(10)"
+    )
+
+
+# -- the text of a program
+
+
+def test_the_whole_text_of_a_program():
+    cells = [
+        "import math",
+        "def f(x):\n    # half\n\n    return g(x) / 2\n\n\nprint(f)",
+        "def g(x):\n    return math.floor(x)",
+        "# Aloud.\nfrom math import pi\nvalue = pi\n\n# Then this.\nf(value)  # here",
+    ]
+    made = program([SourceCell(c) for c in cells], 3, HEADER)
+    assert made.text == (
+        "# https://example.org/page.html, run with JAX 0.12.0\n"
+        "import math\n"
+        "# Aloud.\n"
+        "from math import pi\n"
+        "\n"
+        "def f(x):\n"
+        "    # half\n"
+        "    return g(x) / 2\n"
+        "\n"
+        "def g(x):\n"
+        "    return math.floor(x)\n"
+        "\n"
+        "value = pi\n"
+        "# Then this.\n"
+        "print(repr(f(value)))  # here\n"
+    )
+    assert made.kept == ((0, 1), (1, 1), (2, 1))
+
+
+@pytest.mark.parametrize(
+    ("code", "displays", "last"),
+    [
+        ("1 + 1", None, "print(repr(1 + 1))"),
+        ("1 + 1;", None, "_ = 1 + 1"),
+        ("1 + 1 # ; #", None, "print(repr(1 + 1)) # ; #"),
+        ("abs(1)", False, "abs(1)"),
+        ("1, 2", None, "print(repr((1, 2)))"),
+        ("(1, 2)", None, "print(repr((1, 2)))"),
+        ("(1), 2", None, "print(repr(((1), 2)))"),
+        ("(i for i in 'a')", None, "print(repr((i for i in 'a')))"),
+        ("print(1)", None, "print(1)"),
+        ("print(1)", True, "print(repr(print(1)))"),
+        ("[].append(1)", None, "[].append(1)"),
+        ("_ = 1\n2\n_", None, "print(repr(_))"),
+    ],
+)
+def test_what_the_last_line_becomes(code, displays, last):
+    made = program([SourceCell(code, displays=displays)], 0, HEADER)
+    assert made.text.splitlines()[-1] == last
+
+
+# -- at a real prompt
+
+PASTED = """\
+# header
+def f(x):
+    for i in range(2):
+        x += i
+    return x
+
+class A:
+    def m(self):
+        return '''one
+
+two'''
+
+if f(1) == 2:
+    print(A().m())
+else:
+    print("no")
+
+_ = f(3)
+print(repr(f(4)))
+
+for word in ["and"]:
+    print("end")
+
+"""
+
+
+def test_pasted_text_has_the_shape_that_programs_have():
+    cell = SourceCell(
+        PASTED.partition("\n")[2].replace("_ = f(3)", "f(3)").replace("\n\n", "\n\n\n")
+    )
+    made = program([cell], 0, "# header")
+    assert made.text == PASTED.replace("one\n\ntwo", "one\n\n\ntwo")
+
+
+@pytest.mark.parametrize("bracketed", [False, True])
+def test_pasting_at_a_terminal(bracketed):
+    if bracketed and sys.version_info < (3, 13):
+        pytest.skip("only the prompt of Python 3.13 takes a paste as a whole")
+    shown_there = paste(PASTED, bracketed)
+    assert [
+        line for line in shown_there if line in {"one", "two", "5", "end", "no"}
+    ] == [
+        "one",
+        "two",
+        "5",
+        "end",
+    ]
+    assert not [line for line in shown_there if "Error" in line]
+
+
+def paste(text, bracketed):
+    """Pastes into `python` at a pseudo-terminal; the lines that it then showed."""
+    basic = {} if bracketed else {"PYTHON_BASIC_REPL": "1"}
+    child, terminal = pty.fork()
+    if not child:
+        os.environ.update(basic, TERM="xterm", PYTHONSTARTUP="", NO_COLOR="1")
+        os.execv(sys.executable, [sys.executable, "-q"])
+    try:
+        read_until(terminal, ">>> ")
+        typed = f"\x1b[200~{text}\x1b[201~\n" if bracketed else text
+        os.write(terminal, typed.encode())
+        os.write(terminal, b"\nprint('all' + 'done')\n")
+        output = read_until(terminal, "alldone")
+        os.write(terminal, b"exit()\n")
+        read_until(terminal, None)
+    finally:
+        os.close(terminal)
+        os.waitpid(child, 0)
+    plain = re.sub(r"\x1b\[[0-9;?>=]*[A-Za-z]|\x1b[=>]", "", output)
+    return [line.strip() for line in plain.replace("\r", "\n").split("\n")]
+
+
+def read_until(terminal, mark, limit=20.0):
+    output, end = "", time.monotonic() + limit
+    while mark is None or mark not in output:
+        if not select.select([terminal], [], [], max(0, end - time.monotonic()))[0]:
+            raise TimeoutError(output)
+        try:
+            output += os.read(terminal, 4096).decode(errors="replace")
+        except OSError:  # the terminal has closed
+            break
+    return output
+
+
+# -- scripts and notebooks
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_script_shows_what_the_page_shows(name, executed):
+    cells = PAGES[name]
+    text = script(
+        ["# Title\n\nSome prose.", *cells[:3], "## A part", *cells[3:]], HEADER
+    )
+    [run] = run_programs([text], fresh=[0] if name == "environment" else [])
+    assert run.status == 0, run.stderr
+    pairs = zip(cells, executed[name], strict=True)
+    untimed = [text.rstrip("\n") for c, (text, _, _) in pairs if "%time" not in c.code]
+    expected = "\n".join(text for text in untimed if text)
+    # A timed cell runs as plain code, and shows its value where it has one.
+    extra = [d for d in differences(expected, run.stdout) if d.expected]
+    assert extra == []
+    assert "\n# # Title\n" in text
+    assert "\n# ## A part\n" in text
+
+
+def test_a_script_stops_where_nothing_is_raised():
+    cell = SourceCell("x = 1", raises="TypeError: words")
+    [run] = run_programs([script([cell], HEADER)], fresh=[0])
+    assert run.shown == (
+        "AssertionError: this cell was announced to raise TypeError: words"
+    )
+
+
+def test_a_script_with_code_that_does_not_parse():
+    cell = SourceCell("x = = 1", raises="SyntaxError: invalid")
+    [run] = run_programs([script([cell, SourceCell("2")], HEADER)], fresh=[0])
+    assert run.shown.startswith("SyntaxError: invalid syntax")
+    assert run.shown.endswith("\n2")
+
+
+def test_a_program_with_code_that_does_not_parse():
+    cell = SourceCell("x = = 1", raises="SyntaxError: invalid")
+    [run] = run_programs([program([cell], 0, HEADER).text], fresh=[0])
+    assert run.raised.startswith("SyntaxError: invalid syntax")
+
+
+def test_a_notebook():
+    cells = [
+        SourceCell("x = 1\n", frozenset({"keep"})),
+        SourceCell("x[0]", raises="T: w"),
+    ]
+    made, again = notebook(["# Title", *cells]), notebook(["# Title", *cells])
+    assert nbformat.writes(made) == nbformat.writes(again)
+    assert [c.cell_type for c in made.cells] == ["markdown", "code", "code"]
+    assert [c.source for c in made.cells] == ["# Title", "x = 1", "x[0]"]
+    tags = [c.metadata["tags"] for c in made.cells[1:]]
+    assert tags == [["keep"], ["raises-exception"]]
+
+
+# -- running
+
+
+def test_programs_run_apart_and_as_main_modules():
+    runs = run_programs(
+        [
+            "import jax\njax.leftover = 1\nprint(__name__, __file__[-10:])",
+            "import jax\nprint(hasattr(jax, 'leftover'))",
+            "import inspect\ndef f():\n    return 1\nprint(inspect.getsource(f))",
+            "import os, sys\nprint(sorted(os.listdir()), sys.argv)",
+            "import atexit\natexit.register(print, 'at exit')\nraise SystemExit(3)",
+            "import pickle\nclass A:\n    pass\nprint(pickle.loads(pickle.dumps(A)))",
+        ]
+    )
+    assert [r.shown for r in runs] == [
+        "__main__ program.py",
+        "False",
+        "def f():\n    return 1",
+        "['program.py', 'stderr', 'stdout'] ['program.py']",
+        "at exit\n(ended with status 3)",
+        "<class '__main__.A'>",
+    ]
+
+
+def test_a_traceback_has_its_ordinary_form():
+    [run] = run_programs(["def f():\n    return 1 / 0\nf()"], fresh=[0])
+    assert run.raised == "ZeroDivisionError: division by zero"
+    lines = run.stderr.splitlines()
+    assert lines[0] == "Traceback (most recent call last):"
+    assert re.fullmatch(r'  File ".*/program.py", line 3, in <module>', lines[1])
+    assert lines[-1] == run.raised
+
+
+def test_a_program_that_hangs_is_killed_with_what_it_started():
+    text = (
+        "import subprocess, sys, time\n"
+        "code = 'import time; time.sleep(60)'\n"
+        "child = subprocess.Popen([sys.executable, '-c', code])\n"
+        "print(child.pid, flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    runs = run_programs([text, "print('other')"], fresh=[0, 1], timeout=2.0)
+    assert runs[0].timed_out
+    assert runs[0].shown.endswith("(stopped at the time limit)")
+    assert runs[1].shown == "other"
+    assert not is_running(int(runs[0].stdout))
+
+
+def is_running(process):
+    try:
+        status = Path(f"/proc/{process}/stat").read_text()
+    except FileNotFoundError:
+        return False
+    return status.rpartition(")")[2].split()[0] != "Z"
+
+
+def test_what_reads_the_environment_starts_without_jax():
+    made = program(PAGES["environment"], 2, HEADER)
+    assert made.sets_environment
+    assert made.text.index("os.environ") < made.text.index("import jax")
+    assert [r.shown for r in run_programs([made.text], fresh=[0])] == ["3"]
+
+
+# -- comparing
+
+
+@pytest.mark.parametrize(
+    ("expected", "got"),
+    [
+        ("a\nb\n", "a\nb"),
+        ("x 1.0", "x 1.000001"),
+        ("[ 0.1  -0.25]", "[ 0.1000001 -0.25]"),
+        ("[0.1, nan]", "[0.1000001, nan]"),
+        ("-1e-3", "-0.001"),
+        ('  File "<ipython-input-3>", line 4, in f', '  File "/a/b.py", line 9, in f'),
+        ("at <cell 3>:2:4 (f)", "at /tmp/program.py:12:4 (f)"),
+        ("at <cell 3>:2", "at program.py:12"),
+        ("Cell In[3], line 2", 'File "/a/b.py", line 9, in <module>'),
+    ],
+)
+def test_outputs_that_are_the_same(expected, got):
+    assert same_output(expected, got) is None
+
+
+@pytest.mark.parametrize(
+    ("expected", "got"),
+    [
+        ("x 1.0", "x 1.001"),
+        ("x 1", "x 2"),
+        ("x 1.0", "y 1.0"),
+        ("1.0 2.0", "1.0"),
+        ("1.5", "nan"),
+        ("inf", "1.0"),
+        ("a", "a\nb"),
+        ("a\nb", "b\na"),
+        ("", "a"),
+        ("a  b", "a b"),
+        ("float32[3]", "float32[4]"),
+        ("v0.12.0", "v0.12.1"),
+        ("0.12.0", "0.12.1"),
+    ],
+)
+def test_outputs_that_differ(expected, got):
+    assert same_output(expected, got) is not None
+
+
+def test_every_difference_with_its_line():
+    found = differences("a\n1.0\nb\nc", "a\n1.0000001\nx\nc\nd")
+    assert [str(d) for d in found] == [
+        "output line 3\n  expected | b\n  got      | x",
+        "output line 5\n  expected | (nothing)\n  got      | d",
+    ]
+
+
+def test_what_outputs_show():
+    outputs = [
+        {"output_type": "stream", "name": "stdout", "text": "a\n"},
+        {"output_type": "stream", "name": "stderr", "text": "warning\n"},
+        {"output_type": "display_data", "data": {"image/png": ""}},
+        {"output_type": "stream", "name": "stdout", "text": "b\n"},
+        {"output_type": "error", "ename": "TypeError", "evalue": "m", "traceback": []},
+    ]
+    assert shown(outputs) == "a\nb\nTypeError: m"

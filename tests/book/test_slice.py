@@ -1,0 +1,635 @@
+"""Which statements a cell needs: one small page for each rule."""
+
+import ast
+import symtable
+
+import pytest
+
+from justafter.book._facts import facts, import_paths
+from justafter.book._programs import program
+from justafter.book._slice import NoFaithfulProgram, Page, SourceCell, parse
+
+
+def cells(*codes):
+    return [c if isinstance(c, SourceCell) else SourceCell(c) for c in codes]
+
+
+def kept(*codes):
+    """The program of the last cell, without the header and without blank lines."""
+    page = cells(*codes)
+    text = program(page, len(page) - 1, "# header").text
+    return [line for line in text.splitlines()[1:] if line.strip()]
+
+
+COUNTER = """\
+def counter():
+    n = 0
+    def up():
+        nonlocal n
+        n += 1
+        return n
+    return up"""
+
+# Each page, and the lines of its last cell's program.
+PAGES = {
+    "statements and not cells": (
+        ["a = 1\nb = 2\nc = 3", "print(a + c)"],
+        ["a = 1", "c = 3", "print(a + c)"],
+    ),
+    "statements that share a line": (
+        ["a = 1; b = 2", "print(b)"],
+        ["b = 2", "print(b)"],
+    ),
+    "a helper defined after its caller": (
+        ["def f():\n    return g()", "def g():\n    return 1", "print(f())"],
+        ["def f():", "    return g()", "def g():", "    return 1", "print(f())"],
+    ),
+    "a helper redefined before the call": (
+        ["def g():\n    return 1", "def f():\n    return g()", "g = int", "print(f())"],
+        ["def f():", "    return g()", "g = int", "print(f())"],
+    ),
+    "item assignment": (
+        ["d = {}\ne = {}", "d['a'] = 1\ne['a'] = 1", "print(d)"],
+        ["d = {}", "d['a'] = 1", "print(d)"],
+    ),
+    "attribute assignment": (
+        ["class A:\n    pass", "a = A()", "a.x = 1", "print(a.x)"],
+        ["class A:", "    pass", "a = A()", "a.x = 1", "print(a.x)"],
+    ),
+    "augmented assignment": (
+        ["n = 1", "m = n", "n += 1", "print(n)"],
+        ["n = 1", "n += 1", "print(n)"],
+    ),
+    "augmented assignment through an alias": (
+        ["import numpy as np", "a = np.ones(2)", "b = a", "b += 1", "print(a)"],
+        ["import numpy as np", "a = np.ones(2)", "b = a", "b += 1", "print(a)"],
+    ),
+    "a write through a NumPy view": (
+        ["import numpy as np\na = np.ones(4)", "v = a[1:]", "v[0] = 9", "print(a)"],
+        ["import numpy as np", "a = np.ones(4)", "v = a[1:]", "v[0] = 9", "print(a)"],
+    ),
+    "a bare method call": (
+        ["xs = []", "xs.append(1)", "xs.copy()", "print(xs)"],
+        ["xs = []", "xs.append(1)", "print(xs)"],
+    ),
+    "a method that gives a value and changes": (
+        ["xs = [1, 2]", "last = xs.pop()", "print(xs)"],
+        ["xs = [1, 2]", "last = xs.pop()", "print(xs)"],
+    ),
+    "an indexed update is no change": (
+        ["import jax.numpy as jnp", "x = jnp.ones(2)", "x.at[0].add(1)", "print(x)"],
+        ["import jax.numpy as jnp", "x = jnp.ones(2)", "print(x)"],
+    ),
+    "a function of the page that changes its argument": (
+        ["def put(d):\n    d['a'] = 1", "d = {}", "put(d)", "print(d)"],
+        ["def put(d):", "    d['a'] = 1", "d = {}", "put(d)", "print(d)"],
+    ),
+    "and in the middle of an expression": (
+        [
+            "def put(d):\n    d['a'] = 1\n    return 0",
+            "d = {}",
+            "y = put(d)",
+            "print(d)",
+        ],
+        [
+            "def put(d):",
+            "    d['a'] = 1",
+            "    return 0",
+            "d = {}",
+            "y = put(d)",
+            "print(d)",
+        ],
+    ),
+    "a function of the page that does not": (
+        ["def get(d):\n    return d['a']", "d = {'a': 1}", "get(d)", "print(d)"],
+        ["d = {'a': 1}", "print(d)"],
+    ),
+    "an unknown function": (
+        ["from somewhere import fill", "d = {}", "fill(d)", "print(d)"],
+        ["from somewhere import fill", "d = {}", "_ = fill(d)", "print(d)"],
+    ),
+    "a bare print, value or assertion is dropped": (
+        ["x = 1", "print(x)\nx\nassert x", "print(x)"],
+        ["x = 1", "print(x)"],
+    ),
+    "an import in a kept function": (
+        ["def f():\n    import math\n    return math.pi", "print(f())"],
+        ["def f():", "    import math", "    return math.pi", "print(f())"],
+    ),
+    "a conditional definition": (
+        ["f = None", "if True:\n    def f():\n        return 1", "print(f())"],
+        ["f = None", "if True:", "    def f():", "        return 1", "print(f())"],
+    ),
+    "loops with a variable of the same name": (
+        ["for i in range(3):\n    a = i", "for i in range(4):\n    b = i", "print(b)"],
+        ["for i in range(4):", "    b = i", "print(b)"],
+    ),
+    "a loop that may not run": (
+        ["x = 0", "for i in []:\n    x = i", "print(x)"],
+        ["x = 0", "for i in []:", "    x = i", "print(x)"],
+    ),
+    "a method of an object that is not known": (
+        ["from somewhere import make", "m = make()", "m.start(1)", "print(m)"],
+        ["from somewhere import make", "m = make()", "_ = m.start(1)", "print(m)"],
+    ),
+    "with, for and try": (
+        [
+            "import io",
+            "with io.StringIO() as s:\n    a = 1",
+            "try:\n    b = a\nexcept NameError:\n    b = 0",
+            "for c in [b]:\n    pass",
+            "print(c)",
+        ],
+        [
+            "import io",
+            "with io.StringIO() as s:",
+            "    a = 1",
+            "try:",
+            "    b = a",
+            "except NameError:",
+            "    b = 0",
+            "for c in [b]:",
+            "    pass",
+            "print(c)",
+        ],
+    ),
+    "decorators": (
+        ["def twice(f):\n    return f", "@twice\ndef g():\n    return 1", "print(g())"],
+        [
+            "def twice(f):",
+            "    return f",
+            "@twice",
+            "def g():",
+            "    return 1",
+            "print(g())",
+        ],
+    ),
+    "class bodies read now, methods later": (
+        [
+            "n = 1",
+            "class A:\n    k = n\n    def f(self):\n        return m",
+            "m = 2",
+            "print(A().f())",
+        ],
+        [
+            "n = 1",
+            "class A:",
+            "    k = n",
+            "    def f(self):",
+            "        return m",
+            "m = 2",
+            "print(A().f())",
+        ],
+    ),
+    "a comprehension's own names": (
+        ["x = 5", "ys = [x for x in range(2)]", "print(ys)"],
+        ["ys = [x for x in range(2)]", "print(ys)"],
+    ),
+    "a walrus": (
+        ["if (n := 3) > 2:\n    pass", "print(n)"],
+        ["if (n := 3) > 2:", "    pass", "print(n)"],
+    ),
+    "a walrus in a comprehension": (
+        ["ys = [(y := x) for x in range(2)]", "print(y)"],
+        ["ys = [(y := x) for x in range(2)]", "print(y)"],
+    ),
+    "a function that sets a global": (
+        ["n = 0", "def up():\n    global n\n    n += 1", "m = 7", "up()", "print(n)"],
+        ["n = 0", "def up():", "    global n", "    n += 1", "up()", "print(n)"],
+    ),
+    "a closure that counts": (
+        [
+            COUNTER,
+            "up = counter()",
+            "a = up()",
+            "print(up())",
+        ],
+        [
+            "def counter():",
+            "    n = 0",
+            "    def up():",
+            "        nonlocal n",
+            "        n += 1",
+            "        return n",
+            "    return up",
+            "up = counter()",
+            "a = up()",
+            "print(up())",
+        ],
+    ),
+    "an object that counts": (
+        [
+            "class C:\n    n = 0\n    def up(self):\n        self.n += 1",
+            "c = C()",
+            "d = C()",
+            "c.up()",
+            "d.up()",
+            "print(c.n)",
+        ],
+        [
+            "class C:",
+            "    n = 0",
+            "    def up(self):",
+            "        self.n += 1",
+            "c = C()",
+            "c.up()",
+            "print(c.n)",
+        ],
+    ),
+    "a generator is used up": (
+        ["it = iter([1, 2])", "a = next(it)", "print(next(it))"],
+        ["it = iter([1, 2])", "a = next(it)", "print(next(it))"],
+    ),
+    "a deleted name": (
+        ["x = 1\ny = 2", "del x", "x = 3", "print(x)"],
+        ["x = 3", "print(x)"],
+    ),
+    "a deleted item": (
+        ["d = {1: 1, 2: 2}", "del d[1]", "print(d)"],
+        ["d = {1: 1, 2: 2}", "del d[1]", "print(d)"],
+    ),
+    "NumPy's global random state": (
+        [
+            "import numpy as np\nnp.random.seed(0)",
+            "a = np.random.rand()",
+            "rng = np.random.default_rng(0)",
+            "print(np.random.rand())",
+        ],
+        [
+            "import numpy as np",
+            "np.random.seed(0)",
+            "a = np.random.rand()",
+            "print(np.random.rand())",
+        ],
+    ),
+    "NumPy's global random state in a function": (
+        [
+            "import numpy as np\nnp.random.seed(0)",
+            "def draw():\n    return np.random.rand()",
+            "a = draw()",
+            "print(draw())",
+        ],
+        [
+            "import numpy as np",
+            "np.random.seed(0)",
+            "def draw():",
+            "    return np.random.rand()",
+            "a = draw()",
+            "print(draw())",
+        ],
+    ),
+    "a random generator of the page": (
+        [
+            "import numpy as np\nrng = np.random.default_rng(0)",
+            "a = rng.normal()",
+            "print(rng.normal())",
+        ],
+        [
+            "import numpy as np",
+            "rng = np.random.default_rng(0)",
+            "a = rng.normal()",
+            "print(rng.normal())",
+        ],
+    ),
+    "settings are always kept": (
+        [
+            "import jax\njax.config.update('jax_enable_x64', True)",
+            "import numpy as np\nnp.set_printoptions(precision=2)",
+            "print(1)",
+        ],
+        [
+            "import jax",
+            "import numpy as np",
+            "jax.config.update('jax_enable_x64', True)",
+            "np.set_printoptions(precision=2)",
+            "print(1)",
+        ],
+    ),
+    "what is set before an import stays before it": (
+        [
+            "import os\nos.environ['XLA_FLAGS'] = ''\nimport jax",
+            "import numpy as np",
+            "print(jax, np)",
+        ],
+        [
+            "import os",
+            "os.environ['XLA_FLAGS'] = ''",
+            "import jax",
+            "import numpy as np",
+            "print(jax, np)",
+        ],
+    ),
+    "keep-tagged cells": (
+        [
+            SourceCell("a = {}\nprint(a)\nassert not a", frozenset({"keep"})),
+            "print(1)",
+        ],
+        ["a = {}", "print(1)"],
+    ),
+    "a cell announced to raise is left out": (
+        [
+            "x = [1]",
+            SourceCell("x[0] = 2\nx[3] = 1", raises="IndexError: range"),
+            "print(2)",
+        ],
+        ["print(2)"],
+    ),
+    "what such a cell defined before it failed": (
+        [
+            SourceCell("def f():\n    return 1\nf(2)", raises="TypeError: f"),
+            "print(f())",
+        ],
+        ["def f():", "    return 1", "print(f())"],
+    ),
+    "drawing stays in its own cell": (
+        [
+            "import matplotlib.pyplot as plt",
+            "plt.plot([1, 2])\nplt.show()",
+            "plt.plot([3])\nplt.show()",
+        ],
+        ["import matplotlib.pyplot as plt", "plt.plot([3])", "plt.show()"],
+    ),
+    "an import for its effect": (
+        ["import registers_something", "print(1)"],
+        ["import registers_something", "print(1)"],
+    ),
+    "an import twice": (
+        ["import math", "x = math.pi", "import math\nprint(math.e * x)"],
+        ["import math", "x = math.pi", "print(math.e * x)"],
+    ),
+    "from the future": (
+        ["import math", "from __future__ import annotations\nprint(math)"],
+        ["from __future__ import annotations", "import math", "print(math)"],
+    ),
+    "comments": (
+        ["# two\n# lines\nx = 1  # one\n\n# about y\ny = 2", "# all\nprint(x)\n# end"],
+        ["# two", "# lines", "x = 1  # one", "# all", "print(x)", "# end"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_keeps_what_the_cell_needs(name):
+    codes, expected = PAGES[name]
+    assert kept(*codes) == expected
+
+
+# Pages about tracing: what an earlier call left in a cache is part of what a call does.
+
+PRINTS_WHEN_TRACED = (
+    "import jax",
+    "@jax.jit\ndef f(x):\n    print('tracing')\n    return x",
+)
+
+
+def test_an_earlier_call_that_traced_is_kept_quietly():
+    page = kept(*PRINTS_WHEN_TRACED, "f(1.0)", "f(2.0)")
+    assert page[:3] == ["import contextlib", "import io", "import jax"] or page[:3] == [
+        "import jax",
+        "import contextlib",
+        "import io",
+    ]
+    assert page[-3].startswith("with contextlib.redirect_stdout")
+    assert page[-2:] == ["    f(1.0)", "print(repr(f(2.0)))"]
+
+
+def test_a_function_that_is_wrapped_and_called_at_once():
+    codes = [
+        "import jax\nlog = []",
+        "def f(x):\n    log.append(k)\n    return x",
+        "k = 1",
+        "y = jax.jit(f)(1.0)",
+        "print(log)",
+    ]
+    assert "y = jax.jit(f)(1.0)" in kept(*codes)
+    assert "k = 1" in kept(*codes[:4])
+    assert "k = 1" in kept(*codes[:3], "t = jax.jit(f).trace(1.0)")
+    wrapped = [*codes[:3], "g = jax.jit(f)"]
+    assert "k = 1" not in kept(*wrapped)
+
+
+def test_an_earlier_call_of_a_pure_function_is_dropped():
+    codes = ["import jax", "@jax.jit\ndef f(x):\n    return x", "f(1.0)", "f(2.0)"]
+    assert "f(1.0)" not in "\n".join(kept(*codes))
+
+
+def test_an_earlier_call_under_another_global_is_kept():
+    codes = ["import jax\nscale = 2", "@jax.jit\ndef f(x):\n    return scale * x"]
+    same = [*codes, "a = f(1.0)", "print(f(1.0))"]
+    assert "a = f(1.0)" not in kept(*same)
+    changed = [*codes, "a = f(1.0)", "scale = 3", "print(f(1.0))"]
+    assert "a = f(1.0)" in kept(*changed)
+
+
+def test_cleared_caches():
+    page = kept(*PRINTS_WHEN_TRACED, "f(1.0)", "jax.clear_caches()", "f(2.0)")
+    assert page[-2:] == ["jax.clear_caches()", "print(repr(f(2.0)))"]
+    assert "    f(1.0)" not in page
+
+
+def test_a_list_filled_while_tracing():
+    codes = [
+        "import jax\nlog = []",
+        "def f(x):\n    log.append(x)\n    return x",
+        "g = jax.jit(f)",
+        "y = g(1.0)",
+        "z = y + 1",
+        "print(len(log))",
+    ]
+    page = kept(*codes)
+    assert "y = g(1.0)" in page
+    assert "z = y + 1" not in page
+
+
+def test_a_method_that_is_traced_once_for_each_object():
+    codes = [
+        "import jax",
+        (
+            "class C:\n    k = 1\n    @jax.jit(static_argnums=0)\n"
+            "    def f(self, x):\n        return self.k * x"
+        ),
+        "c = C()",
+        "print(c.f(1.0))",
+    ]
+    assert "c.f(1.0)" not in "\n".join(kept(*codes, "print(c.f(2.0))"))
+    changed = kept(*codes, "c.k = 3", "print(c.f(2.0))")
+    assert changed.index("    print(c.f(1.0))") < changed.index("c.k = 3")
+
+
+def test_a_registered_class():
+    codes = [
+        "import jax",
+        "class C:\n    pass",
+        "jax.tree_util.register_static(C)",
+        "print(jax.tree.leaves(C()))",
+    ]
+    assert "jax.tree_util.register_static(C)" in "\n".join(kept(*codes))
+
+
+def test_a_reference_that_a_mapped_function_writes():
+    codes = [
+        "import jax\nimport jax.numpy as jnp",
+        "def write(x, ref):\n    ref[...] = x",
+        "xs = jnp.arange(3.0)\nref = jax.new_ref(xs)",
+        "jax.vmap(write)(xs, ref)",
+        "print(ref[...])",
+    ]
+    assert "_ = jax.vmap(write)(xs, ref)" in kept(*codes)
+
+
+def test_donated_buffers_are_used_up():
+    page = kept(
+        "import jax\nimport jax.numpy as jnp",
+        "f = jax.jit(lambda x: x + 1, donate_argnums=0)",
+        "x = jnp.ones(3)",
+        "y = f(x)",
+        SourceCell("x + 1", raises="RuntimeError: deleted"),
+    )
+    assert "y = f(x)" in page
+
+
+def test_a_trainings_loop_does_not_print():
+    page = kept(
+        "w = 0",
+        "for step in range(3):\n    w = w + step\n\n    print(w)",
+        "print(w)",
+    )
+    assert page[-4:] == [
+        "    for step in range(3):",
+        "        w = w + step",
+        "        print(w)",
+        "print(w)",
+    ]
+
+
+# No program: the reason and where it stands.
+
+REFUSED = {
+    "a star import": (["from math import *", "print(pi)"], 0, 1, "import \\*"),
+    "exec": (["x = 1\nexec('x = 2')", "print(x)"], 0, 2, "exec"),
+    "globals": (["globals()['x'] = 1", "print(x)"], 0, 1, "globals"),
+    "eval in the cell": (["x = 1", "\nprint(eval('x'))"], 1, 2, "eval"),
+    "a name from nowhere": (["x = 1", "print(y)"], 1, 1, "`y` is not defined"),
+    "display": (["x = 1", "display(x)"], 1, 1, "only in IPython"),
+    "the previous output": (["1 + 1", "print(_)"], 1, 1, "only in IPython"),
+    "a shell command": (["x = 1", "!ls"], 1, 1, "%system"),
+    "a magic's value": (["x = 1\nt = %timeit -o x", "print(t)"], 0, 2, "%timeit"),
+    "a cell magic": (["%%bash\nls"], 0, 1, "%%bash"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refuses(name):
+    codes, at, line, why = REFUSED[name]
+    page = cells(*codes)
+    with pytest.raises(NoFaithfulProgram, match=why) as caught:
+        Page(page).needed(len(page) - 1)
+    assert (caught.value.cell, caught.value.at, caught.value.line) == (
+        len(page) - 1,
+        at,
+        line,
+    )
+    assert "rewrite it in plain Python" in str(caught.value)
+
+
+def test_what_is_refused_elsewhere_does_not_concern_a_cell():
+    assert kept("x = 1", "print(eval('x'))", "!ls", "print(x)") == ["x = 1", "print(x)"]
+
+
+@pytest.mark.parametrize(
+    ("code", "plain"),
+    [
+        ("%timeit -n 10 f(x)", ["f(x);"]),
+        ("%time y = f(x)", ["y = f(x)"]),
+        ("%%time\ny = f(x)\ny", ["", "y = f(x)", "y"]),
+        ("%%timeit -n1 x = 1\nf(x)", ["x = 1", "f(x)"]),
+        ("%matplotlib inline\nx = 1", ["", "x = 1"]),
+        ("for x in xs:\n    %timeit f(x)", ["for x in xs:", "    f(x);"]),
+        ("a = 'é'; b = 2; c = 3  # end", ["a = 'é'", "b = 2", "c = 3  # end"]),
+    ],
+)
+def test_magics_become_the_code_they_run(code, plain):
+    assert list(parse(SourceCell(code)).lines) == plain
+
+
+# The standard library's own view of scopes, for the rules that we had to write.
+
+SCOPES = """\
+def f(a, *b, c=d, **e):
+    g = a
+    return g + h
+---
+class A(B):
+    x = y
+    def m(self):
+        return x + z
+---
+def f():
+    return [a + i for i in b if i for j in c], {k: v for k, v in zip(a, b)}
+---
+def f():
+    def g():
+        return a + b
+    b = 1
+    return g
+---
+f = lambda x: x + y
+---
+def f():
+    global n
+    n = m
+---
+def f():
+    try:
+        pass
+    except E as e:
+        return e
+    import k.l
+    return k, [w := 1 for _ in q], w
+---
+match s:
+    case {'a': a, **rest}:
+        def f():
+            return rest, t
+---
+def f():
+    match s:
+        case [a, *b] | C(x=a, y=b):
+            return a, b
+---
+def f():
+    with a as (b, c), d as e.f:
+        for b[c], g in h:
+            del g
+    i: j = k
+    return g
+"""
+
+
+@pytest.mark.parametrize("code", SCOPES.split("---\n"))
+def test_scopes_agree_with_symtable(code):
+    node = ast.parse(code).body[0]
+    found = facts(node, import_paths([]))
+    ours = found.reads | found.later.reads | found.binds | found.may_bind
+    assert ours | found.later.mutates == _globals(symtable.symtable(code, "", "exec"))
+
+
+def _globals(table):
+    found = set()
+    for symbol in table.get_symbols():
+        is_global = table.get_type() == "module" or symbol.is_global()
+        if is_global and (symbol.is_referenced() or symbol.is_assigned()):
+            found.add(symbol.get_name())
+    return found.union(*(_globals(child) for child in table.get_children()))
+
+
+def test_a_decorator_of_the_pages_own_object_changes_it():
+    cells = [
+        SourceCell("import jax\n\n@jax.custom_jvp\ndef f(x):\n    return x * 2.0"),
+        SourceCell("@f.defjvp\ndef rule(xs, ts):\n    return f(*xs), ts[0] * 7.0"),
+        SourceCell("other = 1"),
+        SourceCell("jax.grad(f)(1.0)"),
+    ]
+    text = program(cells, 3, "# here").text
+    assert "@f.defjvp" in text
+    assert "other" not in text

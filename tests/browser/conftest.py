@@ -1,0 +1,108 @@
+"""A real browser, and a small site that holds every kind of thing a page can."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+QUIET = (
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-gpu",
+    "--disable-sync",
+    "--no-first-run",
+    "--no-sandbox",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark everything in this folder as driving a browser."""
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker("browser")
+
+
+@dataclass
+class Visit:
+    """A page that was opened, with what it asked for and what went wrong."""
+
+    page: Page
+    requests: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, page: Page) -> Visit:
+        visit = cls(page)
+        page.on("request", lambda request: visit.requests.append(request.url))
+        page.on("requestfailed", lambda request: visit.errors.append(request.url))
+        page.on("pageerror", lambda error: visit.errors.append(str(error)))
+        page.on("console", visit._console)
+        return visit
+
+    def _console(self, message) -> None:
+        if message.type in ("error", "warning"):
+            self.errors.append(message.text)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Chromium; without one the test is skipped, but never in CI."""
+    installed = next(filter(None, map(shutil.which, NAMES)), None)
+    with sync_playwright() as playwright:
+        program = installed or playwright.chromium.executable_path
+        if not Path(program).exists():
+            if os.environ.get("CI"):
+                pytest.fail(f"no browser here: none of {', '.join(NAMES)}")
+            pytest.skip("no Chromium is installed")
+        browser = playwright.chromium.launch(executable_path=program, args=list(QUIET))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a finished site, built from `book` as the book itself is."""
+    work = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "justafter.book", "build"]
+    command += ["--source", str(HERE / "book"), "--config", str(ROOT / "conf")]
+    command += ["--cache", str(work / "cache"), "--output", str(work / "html")]
+    built = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stdout + built.stderr
+    return work / "html"
+
+
+@pytest.fixture
+def visit(browser: Browser, site: Path) -> Iterator[Callable[..., Visit]]:
+    """Open a page of the site from its folder, as a reader without a network would."""
+    contexts = []
+
+    def _visit(
+        name: str, *, width: int = 1280, theme: str = "light", scripts: bool = True
+    ) -> Visit:
+        context = browser.new_context(
+            color_scheme=theme,
+            has_touch=width < 600,
+            java_script_enabled=scripts,
+            offline=True,
+            reduced_motion="reduce",
+            viewport={"width": width, "height": 844},
+        )
+        contexts.append(context)
+        visit = Visit.of(context.new_page())
+        visit.page.goto((site / name).as_uri())
+        return visit
+
+    yield _visit
+    for context in contexts:
+        context.close()

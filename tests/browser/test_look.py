@@ -1,0 +1,191 @@
+"""What a reader sees: on a phone, in the dark, offline, and without scripts."""
+
+from pathlib import Path
+
+import pytest
+
+PAGES = ("everything.html", "genindex.html", "index.html", "plain.html", "search.html")
+
+PHONE, DESKTOP = 390, 1280
+
+UNFOLD = "document.querySelectorAll('details').forEach(fold => { fold.open = true })"
+
+# Each visible text whose color, against the colors behind it, has less than WCAG AA's
+# contrast. A canvas resolves every way of writing a color.
+FAINT_TEXTS = """
+() => {
+  const canvas = document.createElement("canvas");
+  canvas.width = canvas.height = 1;
+  const brush = canvas.getContext("2d", { willReadFrequently: true });
+  const painted = (...colors) => {
+    brush.clearRect(0, 0, 1, 1);
+    for (const color of colors) {
+      brush.fillStyle = color;
+      brush.fillRect(0, 0, 1, 1);
+    }
+    return [...brush.getImageData(0, 0, 1, 1).data].slice(0, 3);
+  };
+  const luminance = (color) => {
+    const [red, green, blue] = color
+      .map((value) => value / 255)
+      .map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  };
+  const behind = (element) => {
+    const layers = ["white"];
+    const ancestors = [];
+    for (let e = element; e; e = e.parentElement) ancestors.unshift(e);
+    for (const e of ancestors) layers.push(getComputedStyle(e).backgroundColor);
+    return layers;
+  };
+  const faint = [];
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const element = texts.currentNode.parentElement;
+    const text = texts.currentNode.data.trim();
+    if (!text || !element.checkVisibility({ visibilityProperty: true })) continue;
+    const layers = behind(element);
+    const ground = luminance(painted(...layers));
+    const ink = luminance(painted(...layers, getComputedStyle(element).color));
+    const ratio = (Math.max(ink, ground) + 0.05) / (Math.min(ink, ground) + 0.05);
+    if (ratio < 4.5) {
+      faint.push(`${ratio.toFixed(2)} ${element.tagName}.${element.className} ${text}`);
+    }
+  }
+  return faint;
+}
+"""
+
+
+def test_these_are_all_the_pages(site: Path):
+    assert sorted(path.name for path in site.glob("*.html")) == sorted(PAGES)
+
+
+@pytest.mark.parametrize("width", [PHONE, DESKTOP])
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_does_not_scroll_sideways(visit, name, width):
+    page = visit(name, width=width).page
+    page.evaluate(UNFOLD)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_long_line_scrolls_inside_its_block(visit):
+    block = visit("everything.html", width=PHONE).page.locator(
+        "pre", has_text="far too"
+    )
+    inner, outer = block.first.evaluate("e => [e.scrollWidth, e.clientWidth]")
+    assert inner > outer
+    assert block.first.evaluate("e => getComputedStyle(e).overflowX") == "auto"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_asks_no_other_site_for_anything(visit, name):
+    visited = visit(name)
+    visited.page.wait_for_load_state("networkidle")
+    assert len(visited.requests) > 5
+    assert [url for url in visited.requests if not url.startswith("file:")] == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_has_no_errors(visit, name):
+    visited = visit(name)
+    visited.page.wait_for_load_state("networkidle")
+    assert visited.errors == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", PAGES)
+def test_text_stands_out_from_what_is_behind_it(visit, name, theme):
+    page = visit(name, theme=theme).page
+    page.evaluate(UNFOLD)
+    assert page.evaluate(FAINT_TEXTS) == []
+
+
+def test_faint_text_would_be_seen(visit):
+    page = visit("plain.html").page
+    page.set_content("<p style='color: #888'>faint</p><p>plain</p>")
+    assert page.evaluate(FAINT_TEXTS) == ["3.54 P. faint"]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_one_of_a_figures_twins_is_shown(visit, theme):
+    page = visit("everything.html", theme=theme).page
+    shown = page.locator(".cell_output img:visible")
+    assert shown.count() == 1
+    assert shown.get_attribute("class") == f"only-{theme}"
+    assert shown.evaluate("e => getComputedStyle(e).backgroundColor").endswith(", 0)")
+
+
+def test_a_page_reads_without_scripts(visit):
+    page = visit("everything.html", scripts=False).page
+    assert page.locator(".cell_output img:visible").count() == 1
+    assert page.locator("math").first.is_visible()
+    page.locator(".tag_check summary").first.click()
+    assert page.locator(".tag_check .cell_input pre").is_visible()
+
+
+def test_code_and_output_hang_from_one_edge(visit):
+    cell = visit("everything.html").page.locator("div.cell:has(.text_plain)").first
+    code, output = (cell.locator(part) for part in (".cell_input", ".cell_output"))
+    above, below = code.bounding_box(), output.bounding_box()
+    assert above["x"] == below["x"]
+    assert above["y"] + above["height"] == pytest.approx(below["y"], abs=0.5)
+    edges = [
+        part.evaluate("e => getComputedStyle(e).borderLeftColor")
+        for part in (code, output)
+    ]
+    assert edges[0] != edges[1]
+
+
+def test_each_kind_of_output_has_its_color(visit):
+    page = visit("everything.html").page
+    edges = [
+        page.locator(kind).first.evaluate("e => getComputedStyle(e).borderLeftColor")
+        for kind in (
+            "div.cell:not(.tag_measured) > .cell_output",
+            "div.cell.tag_measured > .cell_output",
+            ".output.traceback",
+            ".tag_check details",
+            "div.cell > .cell_input",
+        )
+    ]
+    assert len(set(edges)) == len(edges)
+
+
+def test_code_can_be_copied_and_outputs_are_left_alone(visit):
+    page = visit("everything.html").page
+    assert page.locator(".cell_output button.copybtn").count() == 0
+    inputs = page.locator(".cell_input").count()
+    assert inputs > 10
+    assert page.locator(".cell_input button.copybtn").count() == inputs
+    programs = page.locator("pre.program").count()
+    assert programs > 10
+    assert page.locator(".program-box button.copybtn").count() == programs
+
+
+def test_what_is_folded_takes_its_program_along(visit):
+    page = visit("everything.html").page
+    check = page.locator("div.cell.tag_check")
+    assert not check.locator(".program-box").is_visible()
+    check.locator("summary").first.click()
+    assert check.locator(".program-box").is_visible()
+
+
+def test_search_leads_to_a_page_offline(visit):
+    visited = visit("plain.html")
+    visited.page.keyboard.press("Control+k")
+    visited.page.locator("#pst-search-dialog input").fill("normalize")
+    visited.page.keyboard.press("Enter")
+    visited.page.wait_for_url("**/search.html?q=normalize*")
+    visited.page.locator("#search-results li a", has_text="Every kind").click()
+    visited.page.wait_for_url("**/everything.html*")
+    assert visited.errors == []
+
+
+def test_previous_and_next_lead_through_the_book(visit):
+    page = visit("index.html").page
+    titles = []
+    while page.locator("a.right-next").count():
+        page.locator("a.right-next").click()
+        titles.append(page.locator("h1").first.inner_text().rstrip("#"))
+    assert titles == ["Every kind of thing", "A page of prose"]

@@ -1,0 +1,101 @@
+"""The second copy button: press it, paste what it copied, and it runs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from justafter.book._compare import same_output
+
+CELL = "div.cell:has(button.program-copy)"
+
+
+@pytest.fixture
+def page(browser: Browser, site: Path):
+    """A page of the site, opened from disk, that must not raise."""
+    context = browser.new_context()
+    opened = context.new_page()
+    errors: list[str] = []
+    opened.on("pageerror", lambda error: errors.append(str(error)))
+    opened.goto((site / "everything.html").as_uri())
+    yield opened
+    context.close()
+    assert errors == []
+
+
+def paste(page: Page) -> str:
+    """What the clipboard holds, by pasting it as a reader does."""
+    page.evaluate(
+        """() => {
+            const area = document.createElement("textarea");
+            area.id = "paste-here";
+            document.body.append(area);
+            area.focus();
+        }"""
+    )
+    page.keyboard.press("Control+V")
+    text = page.input_value("#paste-here")
+    page.evaluate("() => document.getElementById('paste-here').remove()")
+    return text
+
+
+def run(text: str, folder: Path) -> str:
+    program = folder / "pasted.py"
+    program.write_text(text)
+    ran = subprocess.run(
+        [sys.executable, str(program)],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+def test_what_the_button_copies_runs_and_gives_the_output(page, tmp_path):
+    cells = page.locator(
+        f"{CELL}:not(.tag_measured):not(.tag_raises-exception):not(.tag_device)"
+    )
+    compared = 0
+    for i in range(cells.count()):
+        cell = cells.nth(i)
+        outputs = cell.locator("div.output:not(.traceback) pre")
+        button = cell.locator("button.program-copy")
+        if outputs.count() != 1 or not button.is_visible():
+            continue
+        button.click()
+        expect(cell.locator(".program-status")).to_have_text("copied")
+        copied = paste(page)
+        shown = cell.locator("pre.program").text_content()
+        assert copied.strip() == (shown or "").strip()
+        assert copied.startswith("# everything.html, run with JAX ")
+        expected = outputs.first.text_content() or ""
+        assert same_output(expected, run(copied, tmp_path)) is None
+        compared += 1
+    assert compared >= 1
+
+
+def test_by_keyboard_the_box_opens_and_says_so(page):
+    cell = page.locator(CELL).first
+    box = cell.locator("details.program-box")
+    assert not box.evaluate("box => box.open")
+    cell.locator("button.program-copy").focus()
+    page.keyboard.press("Enter")
+    assert box.evaluate("box => box.open")
+    expect(cell.locator(".program-status")).to_have_text("copied")
+
+
+def test_without_scripts_the_programs_can_be_read(browser, site):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto((site / "everything.html").as_uri())
+    assert page.locator("button.program-copy").count() == 0
+    box = page.locator("details.program-box:visible").first
+    box.locator("summary").click()
+    assert box.locator("pre.program").is_visible()
+    context.close()

@@ -1,0 +1,42 @@
+"""The real book, executed once for all tests of its pages."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from justafter.book._chapters import find_chapters
+from justafter.book._execute import Book, execute
+from justafter.book._progress import Progress
+from justafter.book._settings import Settings
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+
+#: The book is built on the newest JAX, which needs this Python.
+NEWEST = sys.version_info >= (3, 12)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if not NEWEST:
+        skip = pytest.mark.skip(reason="the book is built on the newest JAX")
+        for item in items:
+            if Path(__file__).parent in item.path.parents:
+                item.add_marker(skip)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Give each test of a chapter one run for each chapter."""
+    if "docname" in metafunc.fixturenames:
+        chapters, _ = find_chapters(DOCS)
+        metafunc.parametrize("docname", [chapter.docname for chapter in chapters])
+
+
+@pytest.fixture(scope="session")
+def book(tmp_path_factory: pytest.TempPathFactory) -> Book:
+    """The book, executed or taken from the build's own cache."""
+    made = execute(Settings.of(DOCS), Progress())
+    assert not made.errors, "\n\n".join(map(str, made.errors))
+    return made

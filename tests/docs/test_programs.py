@@ -1,0 +1,142 @@
+"""Every program of every page runs alone and gives what its page shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from justafter.book._chapters import Cell
+from justafter.book._compare import same_output, shown
+from justafter.book._execute import Book
+from justafter.book._forks import Run, run_programs
+from justafter.book._programs import Program, program
+from justafter.book._slice import SourceCell
+from justafter.book._snippets import chapter_script
+
+#: A program that runs longer than this hangs (seconds).
+LIMIT = 300.0
+
+
+@dataclass(frozen=True)
+class Case:
+    """A cell's program, and the text that its page shows."""
+
+    docname: str
+    cell: Cell
+    program: Program
+    expected: str
+
+
+def cases(book: Book) -> Iterator[Case]:
+    for chapter in book.chapters:
+        records = book.runs[chapter.docname]["cells"]
+        programs = book.programs[chapter.docname]
+        for cell, record, made in zip(chapter.cells, records, programs, strict=True):
+            if made is not None:
+                expected = shown(record["outputs"])
+                yield Case(chapter.docname, cell, made, expected)
+
+
+@pytest.fixture(scope="session")
+def runs(book: Book) -> list[tuple[Case, Run]]:
+    """All programs, run: those that measure one at a time, the others in pairs.
+
+    A bound on a time can be missed when something else takes the machine for a
+    moment, so a measuring program that fails is run once more.
+    """
+    found: list[tuple[Case, Run]] = []
+    for jobs, measured in ((2, False), (1, True)):
+        group = [c for c in cases(book) if ("measured" in c.cell.tags) is measured]
+        ran = list(zip(group, run_cases(group, jobs), strict=True))
+        again = [case for case, run in ran if measured and problem(case, run)]
+        repaired = dict(zip(map(id, again), run_cases(again, 1), strict=True))
+        found += [(case, repaired.get(id(case), run)) for case, run in ran]
+    return found
+
+
+def run_cases(group: list[Case], jobs: int) -> list[Run]:
+    fresh = [i for i, case in enumerate(group) if case.program.sets_environment]
+    texts = [case.program.text for case in group]
+    return run_programs(texts, fresh=fresh, jobs=jobs, timeout=LIMIT)
+
+
+def problem(case: Case, run: Run) -> str | None:
+    """What is wrong with a program's run, in words."""
+    announced = case.cell.raises
+    if announced is not None:
+        name, _, words = announced.partition(": ")
+        raised = run.raised or ""
+        if words in raised and name.rpartition(".")[2] in raised.partition(":")[0]:
+            return None
+        return f"announced {announced!r}, gave {run.shown!r}"
+    if run.raised is not None or run.status:
+        return f"{run.shown}\n{run.stderr[-2000:]}"
+    if case.cell.varies:
+        return None
+    difference = same_output(case.expected, run.shown, rtol=1e-4)
+    return None if difference is None else str(difference)
+
+
+def test_programs_of(docname: str, runs: list[tuple[Case, Run]]):
+    problems = []
+    for case, run in runs:
+        if case.docname == docname and (said := problem(case, run)):
+            place = f"docs/{docname}.md:{case.cell.line}: cell {case.cell.number}"
+            problems.append(f"{place}\n{said}\n--- the program\n{case.program.text}")
+    assert not problems, "\n\n".join(problems)
+
+
+def test_nearly_every_cell_has_a_program(book: Book, record_property):
+    cells = [cell for chapter in book.chapters for cell in chapter.cells]
+    without = [cell for cell in cells if cell.no_program]
+    record_property("cells", len(cells))
+    record_property("programs", len(cells) - len(without))
+    assert len(without) <= 0.02 * len(cells)
+
+
+def test_chapters_run_as_scripts(book: Book):
+    scripts = {
+        c.docname: chapter_script(c, book.runs[c.docname]) for c in book.chapters
+    }
+    failed = failing(scripts, jobs=2)
+    # In pairs they disturb each other's timings: those that fail run again, alone.
+    failed = failing({name: scripts[name] for name in failed}, jobs=1)
+    assert not failed, "\n\n".join(f"{name}: {said}" for name, said in failed.items())
+
+
+def failing(scripts: dict[str, str], jobs: int) -> dict[str, str]:
+    """The scripts that fail, each with what it said."""
+    fresh = [i for i, text in enumerate(scripts.values()) if "os.environ[" in text]
+    ran = run_programs([*scripts.values()], fresh=fresh, jobs=jobs, timeout=LIMIT)
+    return {
+        name: f"{run.shown}\n{run.stderr[-2000:]}"
+        for name, run in zip(scripts, ran, strict=True)
+        if run.status or run.raised
+    }
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("b = a + 1\n", "", "NameError: name 'b' is not defined"),
+        ("a = 1\n", "a = 2\n", "expected | 2"),
+    ],
+)
+def test_a_wrong_slice_is_found(old: str, new: str, words: str):
+    """A program without a statement it needs, or with another, is told."""
+    cells = [SourceCell("a = 1"), SourceCell("b = a + 1"), SourceCell("print(b)")]
+    right = program(cells, 2, "# here")
+    wrong = Program(right.text.replace(old, new), right.cell)
+    assert wrong.text != right.text
+    cell = Cell(number=3, source="print(b)", line=1)
+    found = [
+        problem(Case("page", cell, made, expected="2"), ran)
+        for made, ran in zip(
+            (right, wrong), run_programs([right.text, wrong.text]), strict=True
+        )
+    ]
+    assert found[0] is None
+    assert found[1] is not None
+    assert words in found[1]

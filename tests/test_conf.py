@@ -1,0 +1,42 @@
+"""What the book's configuration takes from the environment."""
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+CONF = Path(__file__).parents[1] / "conf" / "conf.py"
+BUTTONS = ("use_edit_page_button", "use_issues_button", "use_repository_button")
+
+
+@pytest.fixture
+def configure(monkeypatch: pytest.MonkeyPatch):
+    def _configure(**variables: str) -> dict:
+        for name in ("BOOK_REPOSITORY_URL", "BOOK_REPOSITORY_BRANCH", "BOOK_URL"):
+            monkeypatch.delenv(name, raising=False)
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        return runpy.run_path(str(CONF))
+
+    return _configure
+
+
+def test_no_links_to_a_repository_that_is_not_known(configure):
+    options = configure()["html_theme_options"]
+    assert options["repository_url"] == ""
+    assert not any(options[button] for button in BUTTONS)
+
+
+def test_edit_and_issue_links_where_the_repository_is_known(configure):
+    options = configure(
+        BOOK_REPOSITORY_URL="https://git.example/someone/book",
+        BOOK_REPOSITORY_BRANCH="next",
+    )["html_theme_options"]
+    assert options["repository_url"] == "https://git.example/someone/book"
+    assert options["repository_branch"] == "next"
+    assert all(options[button] for button in BUTTONS)
+
+
+def test_the_address_of_the_site(configure):
+    assert configure()["html_baseurl"] == ""
+    assert configure(BOOK_URL="https://book.example/")["html_baseurl"].endswith("/")

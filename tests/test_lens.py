@@ -1,0 +1,588 @@
+"""What people write, seen through a lens, on every supported JAX."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+from jax.sharding import AxisType, NamedSharding, PartitionSpec
+
+from justafter import Lens, lens
+
+X = jax.ShapeDtypeStruct((4, 3), "float32")
+V = jax.ShapeDtypeStruct((3,), "float32")
+
+
+def primitives(view: Lens) -> list[str]:
+    return [eqn.primitive for eqn in view.equations]
+
+
+def only(view: Lens, primitive: str, **wanted):
+    """Find the one equation with this primitive and these attributes."""
+    found = [
+        eqn
+        for eqn in view.equations
+        if eqn.primitive == primitive
+        and all(getattr(eqn, key) == value for key, value in wanted.items())
+    ]
+    assert len(found) == 1, f"{primitive}: {len(found)} in {primitives(view)}"
+    return found[0]
+
+
+def assert_consistent(view: Lens) -> None:
+    """Check what must hold for any lens."""
+    for i, eqn in enumerate(view.equations):
+        assert eqn.index == i
+        assert (eqn.fate == "kernel") == bool(eqn.kernels)
+        for k in eqn.kernels:
+            assert i in view.kernels[k].members
+    for k, kernel in enumerate(view.kernels):
+        assert kernel.index == k
+        for i in kernel.members:
+            assert k in view.equations[i].kernels
+    linked = sorted(i for link in view.links for i in link.equations)
+    assert linked == list(range(len(view.equations)))
+    assert str(view)
+    assert view._repr_html_().count('class="ja-pane"') == 3
+
+
+def assert_exact(view: Lens) -> None:
+    """HLO's own source locations must agree with the equations' spans."""
+    compared = 0
+    for kernel in view.kernels:
+        for one in kernel.instructions:
+            if one.equations and one.start is not None:
+                span = view.equations[one.equations[0]].span
+                assert (span.file, span.line, span.column) == one.start
+                compared += 1
+    assert compared
+
+
+def helper(x):
+    return jnp.tanh(x) * 2
+
+
+def model(x):
+    return helper(x @ x.T) + 1.0
+
+
+def test_expression_equation_and_kernel():
+    view = lens(model, X)
+    tanh = only(view, "tanh")
+    assert tanh.expression == "jnp.tanh(x)"
+    assert tanh.span.file == "test_lens.py"
+    assert tanh.span.function == "helper"
+    assert tanh.span.end_column - tanh.span.column == len("jnp.tanh(x)")
+    assert tanh.outputs == ("f32[4,4]",)
+    assert only(view, "dot_general").expression == "x @ x.T"
+    assert only(view, "add").expression == "helper(x @ x.T) + 1.0"
+    (kernel,) = tanh.kernels
+    assert any("tanh(" in one.text for one in view.kernels[kernel].instructions)
+    assert_consistent(view)
+    assert_exact(view)
+
+
+def test_helpers_are_shown_and_library_code_is_not():
+    view = lens(model, X)
+    assert [piece.name for piece in view.source] == ["model", "helper"]
+    assert {piece.file for piece in view.source} == {"test_lens.py"}
+    assert view.source[1].text == "def helper(x):\n    return jnp.tanh(x) * 2"
+    softmax = lens(lambda x: jax.nn.softmax(x), X)
+    assert {piece.file for piece in softmax.source} == {"test_lens.py"}
+    assert {e.expression for e in softmax.equations} == {"jax.nn.softmax(x)"}
+
+
+def test_a_function_is_shown_once_and_first():
+    def before(x):
+        return jnp.cos(x)
+
+    def f(x):
+        return sum(jnp.sin(x) * i for i in range(1, 3)) + before(x)
+
+    view = lens(f, V)
+    assert [piece.name for piece in view.source] == ["f", "before"]
+
+
+def test_links_look_up_an_expression():
+    view = lens(model, X)
+    link = view.at("jnp.tanh(x)")
+    assert link.equations == (only(view, "tanh").index,)
+    assert link.kernels == only(view, "tanh").kernels
+    with pytest.raises(KeyError, match=r"jnp\.tanh\(x\)"):
+        view.at("jnp.cosh(x)")
+
+
+def test_a_fusion_holds_several_primitives():
+    view = lens(lambda x: jnp.exp(x) * 2 + 1, V)
+    (kernel,) = view.kernels
+    assert kernel.kind == "loop fusion"
+    assert [view.equations[i].primitive for i in kernel.members] == [
+        "exp",
+        "mul",
+        "add",
+    ]
+    assert not kernel.appeared
+
+
+def test_unused_work_is_gone():
+    def f(x):
+        jnp.sin(x) * 3
+        return x + 1
+
+    view = lens(f, V)
+    assert {eqn.primitive: eqn.fate for eqn in view.equations} == {
+        "sin": "unused",
+        "mul": "unused",
+        "add": "kernel",
+    }
+    assert [eqn.primitive for eqn in view.gone] == ["sin", "mul"]
+    assert "2 gone" in str(view)
+
+
+def test_equal_work_is_merged_by_xla():
+    view = lens(lambda x: jnp.sin(x) + jnp.sin(x), V)
+    fates = sorted(e.fate for e in view.equations if e.primitive == "sin")
+    assert fates == ["gone", "kernel"]
+
+
+def test_a_folded_constant_is_gone():
+    def f(x):
+        table = lax.pad(jnp.ones(1), jnp.float32(0), [(0, 3, 0)])
+        return x + table
+
+    view = lens(f, jax.ShapeDtypeStruct((4,), "float32"))
+    assert only(view, "pad").gone
+    assert only(view, "add").fate == "kernel"
+
+
+def test_a_reshape_is_simplified_away():
+    view = lens(lambda x: x.reshape(12) * 2, X)
+    assert only(view, "reshape").fate in ("gone", "view")
+    assert only(view, "mul").fate == "kernel"
+
+
+def test_a_product_that_xla_rewrites_keeps_its_equation():
+    # XLA makes it a product of matrices and drops the metadata.
+    def slope(w, x):
+        return jnp.sum(jnp.sin(x @ w))
+
+    view = lens(jax.grad(slope), V, X)
+    products = [eqn for eqn in view.equations if eqn.primitive == "dot_general"]
+    assert [eqn.fate for eqn in products] == ["kernel", "kernel"]
+    assert products[0].kernels != products[1].kernels
+    assert_consistent(view)
+    # Equal in size; only the renamed results tell them apart.
+    pair = lens(lambda w, x, y: (jnp.sin(x @ w), jnp.cos(y @ w)), V, X, X)
+    products = [eqn for eqn in pair.equations if eqn.primitive == "dot_general"]
+    assert [eqn.fate for eqn in products] == ["kernel", "kernel"]
+    assert products[0].kernels != products[1].kernels
+
+
+def test_a_product_without_any_metadata_is_found_by_what_it_computes():
+    # In attention XLA drops the metadata of the first product.
+    def attention(q):
+        return jax.nn.dot_product_attention(q, q, q)
+
+    view = lens(attention, jax.ShapeDtypeStruct((1, 8, 2, 4), "float32"))
+    products = [eqn for eqn in view.equations if eqn.primitive == "dot_general"]
+    assert len(products) == 2
+    assert [eqn.fate for eqn in products] == ["kernel", "kernel"]
+    assert_consistent(view)
+    convolution = lens(
+        lambda x: lax.conv_general_dilated(x, jnp.ones((3, 1, 3, 3)), (1, 1), "SAME"),
+        jax.ShapeDtypeStruct((1, 1, 8, 8), "float32"),
+    )
+    index = only(convolution, "conv_general_dilated").index
+    (kernel,) = [k for k in convolution.kernels if k.kind == "convolution"]
+    assert kernel.members == (index,)
+    running = lens(jnp.cumsum, V)
+    assert only(running, "cumsum").fate == "kernel"
+
+
+def test_what_cannot_be_told_apart_is_said_to_be_rewritten():
+    # Four products of one size without metadata: no way to say which is which.
+    def twice(q):
+        q = jax.nn.dot_product_attention(q, q, q)
+        return jax.nn.dot_product_attention(q, q, q)
+
+    view = lens(twice, jax.ShapeDtypeStruct((1, 8, 2, 4), "float32"))
+    products = [eqn for eqn in view.equations if eqn.primitive == "dot_general"]
+    assert {eqn.fate for eqn in products} <= {"kernel", "rewritten"}
+    assert not any(eqn.gone for eqn in products)
+    assert_consistent(view)
+
+
+def test_merged_instructions_keep_all_their_equations():
+    # Attention ends in two transposes in a row, which XLA makes into one.
+    view = lens(
+        lambda q: jax.nn.dot_product_attention(q, q, q),
+        jax.ShapeDtypeStruct((1, 8, 2, 4), "float32"),
+    )
+    merged = {
+        one.equations
+        for kernel in view.kernels
+        for one in kernel.instructions
+        if len(one.equations) > 1
+    }
+    names = {view.equations[i].primitive for pair in merged for i in pair}
+    assert names == {"transpose"}
+    assert all(view.equations[i].kernels for pair in merged for i in pair)
+
+
+def test_kernels_that_appear():
+    view = lens(lambda n: lax.while_loop(lambda i: i < n, lambda i: i + 2, 0), 7)
+    assert {k.appeared for k in view.kernels} == {True, False}
+
+
+def test_jitted_function_and_nested_jit():
+    @jax.jit
+    def inner(x):
+        return jnp.cos(x)
+
+    @jax.jit
+    def outer(x):
+        return inner(x) + inner(x * 2)
+
+    view = lens(outer, V)
+    calls = [eqn for eqn in view.equations if eqn.primitive == "jit"]
+    cosines = [eqn for eqn in view.equations if eqn.primitive == "cos"]
+    assert [c.parent for c in cosines] == [c.index for c in calls]
+    assert [c.depth for c in cosines] == [1, 1]
+    assert {c.expression for c in cosines} == {"jnp.cos(x)"}
+    assert all(c.fate == "kernel" for c in cosines)
+    assert {c.fate for c in calls} == {"wrapper"}
+    assert len(view.primitives) == len(view.equations) - 2
+    assert [piece.name for piece in view.source] == ["outer", "inner"]
+    assert_consistent(view)
+
+
+def test_two_calls_of_one_jitted_helper_are_told_apart():
+    @jax.jit
+    def inner(x):
+        return jnp.cos(x)
+
+    # The second call is merged with the first only if the two look the same.
+    view = lens(lambda x: (inner(x), inner(x * 2)[:2] * jnp.sum(inner(x))), V)
+    cosines = [eqn for eqn in view.equations if eqn.primitive == "cos"]
+    assert len(cosines) == 3
+    assert len({c.parent for c in cosines}) == 3
+    assert cosines[1].fate == "kernel"
+
+
+def test_grad_links_the_backward_pass():
+    def loss(w, x):
+        return jnp.sum(jnp.tanh(x @ w) ** 2)
+
+    view = lens(jax.grad(loss), V, X)
+    backward = [e for e in view.equations if "transpose" in e.scope]
+    assert only(view, "tanh").scope == "jvp()"
+    assert "x @ w" in {e.expression for e in backward}
+    assert [piece.name for piece in view.source] == ["loss"]
+    assert_consistent(view)
+    assert_exact(view)
+
+
+def test_vmap():
+    view = lens(jax.vmap(helper), X)
+    assert only(view, "tanh").outputs == ("f32[4,3]",)
+    assert only(view, "tanh").expression == "jnp.tanh(x)"
+    assert_consistent(view)
+
+
+def test_scan():
+    def f(x):
+        def body(carry, row):
+            return carry + jnp.sin(row), carry
+
+        return lax.scan(body, jnp.zeros(3), x)
+
+    view = lens(f, X)
+    scan, sin = only(view, "scan"), only(view, "sin")
+    assert sin.parent == scan.index
+    assert sin.expression == "jnp.sin(row)"
+    assert scan.regions[0].startswith("body ")
+    (kernel,) = sin.kernels
+    assert view.kernels[kernel].where == ("while body",)
+    assert [piece.name for piece in view.source] == ["f"]
+    assert_consistent(view)
+
+
+def test_while():
+    def f(x):
+        return lax.while_loop(lambda s: jnp.sum(s) < 9.0, lambda s: s * 2, x)
+
+    view = lens(f, V)
+    loop = only(view, "while")
+    assert [r.split()[0] for r in loop.regions] == ["test", "body"]
+    assert [e.region for e in view.equations if e.parent == loop.index] == [0, 0, 1]
+    assert only(view, "mul").expression == "s * 2"
+    assert_consistent(view)
+
+
+def test_cond():
+    def f(flag, x):
+        return lax.cond(flag, lambda v: jnp.sin(v), lambda v: jnp.cos(v) * 3, x)
+
+    view = lens(f, True, V)
+    cond, sin, cos = only(view, "cond"), only(view, "sin"), only(view, "cos")
+    assert len(cond.regions) == 2
+    assert sin.parent == cos.parent == cond.index
+    assert sin.region == 1
+    assert cos.region == 0
+    if sin.kernels and view.kernels[sin.kernels[0]].where:
+        assert view.kernels[sin.kernels[0]].where[-1] == "conditional branch 1"
+    assert sin.fate == cos.fate == "kernel"
+    assert_consistent(view)
+
+
+def test_switch_on_an_index():
+    branches = [lambda v: jnp.sin(v), lambda v: jnp.cos(v), lambda v: jnp.exp(v)]
+    view = lens(lambda i, x: lax.switch(i, branches, x), 0, V)
+    assert len(only(view, "cond").regions) == 3
+    assert only(view, "exp").fate == "kernel"
+
+
+def test_custom_jvp():
+    @jax.custom_jvp
+    def f(x):
+        return jnp.sin(x)
+
+    @f.defjvp
+    def f_jvp(primals, tangents):
+        return f(primals[0]), jnp.cosh(primals[0]) * tangents[0]
+
+    view = lens(f, V)
+    assert only(view, "custom_jvp_call").fate == "wrapper"
+    assert only(view, "sin").fate == "kernel"
+    assert " at 0x" not in str(view)
+    slope = lens(jax.grad(lambda x: f(x)), 1.0)
+    assert only(slope, "cosh").expression == "jnp.cosh(primals[0])"
+    assert "f_jvp" in {piece.name for piece in slope.source}
+
+
+def test_partial():
+    def scaled(factor, x):
+        return x * factor
+
+    view = lens(functools.partial(scaled, 3.0), V)
+    assert view.name == "scaled"
+    assert only(view, "mul").expression == "x * factor"
+    assert view.source[0].name == "scaled"
+
+
+class Layer:
+    def __init__(self):
+        self.weight = jnp.ones((3, 2))
+
+    def apply(self, x):
+        return x @ self.weight
+
+    def __call__(self, x):
+        return self.apply(x) + 1
+
+
+def test_methods_and_callable_objects():
+    layer = Layer()
+    view = lens(layer.apply, X)
+    assert only(view, "dot_general").expression == "x @ self.weight"
+    assert view.source[0].text.startswith("def apply(self, x):")
+    called = lens(layer, X)
+    assert called.name == "Layer"
+    assert [piece.name for piece in called.source] == ["__call__", "apply"]
+
+
+def test_lambda():
+    view = lens(lambda x: jnp.tanh(x), V)
+    assert view.name == "<lambda>"
+    assert [piece.text for piece in view.source] == [
+        "view = lens(lambda x: jnp.tanh(x), V)"
+    ]
+    assert "&lt;lambda&gt;" in view._repr_html_()
+
+
+def power(x, n, mode="plain"):
+    return x**n if mode == "plain" else -(x**n)
+
+
+def test_static_arguments_of_lens():
+    view = lens(power, V, 3, static_argnums=1)
+    assert only(view, "integer_pow").expression == "x**n"
+    view = lens(power, V, n=2, mode="minus", static_argnames=("n", "mode"))
+    assert primitives(view)[-1] == "neg"
+    view = lens(power, V, 2, "minus", static_argnums=(1, -1))
+    assert primitives(view)[-1] == "neg"
+
+
+def test_static_arguments_of_a_jitted_function_are_respected():
+    fn = jax.jit(power, static_argnums=1, static_argnames="mode")
+    assert primitives(lens(fn, V, 3, mode="minus"))[-1] == "neg"
+    assert view_names(lens(fn, V, 3)) == ["power"]
+
+
+def view_names(view: Lens) -> list[str]:
+    return [piece.name for piece in view.source]
+
+
+def test_pytree_arguments():
+    def f(params, batch):
+        return batch["x"] @ params["w"] + params["b"]
+
+    params = {"w": np.ones((3, 2), np.float32), "b": jnp.zeros(2)}
+    view = lens(f, params, {"x": X})
+    assert only(view, "dot_general").expression == 'batch["x"] @ params["w"]'
+
+
+def test_shapes_stand_for_arrays():
+    view = lens(helper, jax.ShapeDtypeStruct((100_000, 100_000), "float32"))
+    assert view.costs.argument_bytes == 4 * 10**10
+
+
+def test_donated_buffers_stay_donated():
+    fn = jax.jit(lambda x: x.at[0].set(1.0), donate_argnums=0)
+    view = lens(fn, V)
+    assert not [k for k in view.kernels if k.kind == "copy"]
+    assert [k for k in lens(lambda x: x.at[0].set(1.0), V).kernels if k.kind == "copy"]
+
+
+def test_sharded_inputs():
+    mesh = jax.make_mesh((2,), ("i",), axis_types=(AxisType.Auto,))
+    x = jax.device_put(np.ones((4, 3)), NamedSharding(mesh, PartitionSpec("i")))
+    view = lens(lambda x: jnp.sum(jnp.tanh(x)), x)
+    kinds = [view.kernels[k].kind for k in only(view, "reduce_sum").kernels]
+    assert any(kind.startswith("all-reduce") for kind in kinds)
+    assert only(view, "tanh").expression == "jnp.tanh(x)"
+    assert only(view, "tanh").fate == "kernel"
+    assert view.costs.devices == 2
+    assert "on each of 2 devices" in str(view)
+    assert_consistent(view)
+
+
+def test_source_that_cannot_be_had():
+    space = {"jnp": jnp}
+    exec("def f(x):\n    return jnp.tanh(x) * 2", space)
+    view = lens(space["f"], V)
+    assert view.source == ()
+    assert primitives(view) == ["tanh", "mul"]
+    assert only(view, "tanh").expression is None
+    assert only(view, "tanh").fate == "kernel"
+    assert "No source for f" in view.notes[0]
+    assert "No source for f" in str(view)
+    assert "No source for f" in view._repr_html_()
+
+
+def test_library_function():
+    view = lens(jnp.sin, V)
+    assert view.source == ()
+    assert "library" in view.notes[0]
+    assert only(view, "sin").fate == "kernel"
+
+
+def test_a_thousand_equations_are_folded():
+    def f(x):
+        for _ in range(500):
+            x = jnp.sin(x) * 1.5
+        return x
+
+    view = lens(f, V)
+    assert len(view.equations) == 1000
+    assert len(view.at("jnp.sin(x)").equations) == 500
+    html = view._repr_html_()
+    assert html.count('<details class="ja-fold">') >= 9
+    assert "of 1000</summary>" in html
+    assert_consistent(view)
+
+
+def test_costs():
+    view = lens(lambda x, y: x @ y, X, jax.ShapeDtypeStruct((3, 5), "float32"))
+    assert view.costs.flops >= 2 * 4 * 3 * 5 - 4 * 5
+    assert view.costs.output_bytes == 4 * 4 * 5
+    assert view.costs.argument_bytes == 4 * (12 + 15)
+    assert view.costs.compile_seconds > 0
+
+
+def test_the_function_does_not_run():
+    ran = []
+
+    def f(x):
+        jax.debug.callback(lambda _: ran.append(1), x)
+        return x + 1
+
+    lens(f, np.ones(3, np.float32))
+    jax.effects_barrier()
+    assert ran == []
+
+
+def test_a_changed_global_is_seen():
+    space = {"jnp": jnp, "scale": 2.0}
+    exec("def f(x):\n    return x * scale", space)
+    assert " 2.0" in lens(space["f"], V).equations[0].text
+    space["scale"] = 5.0
+    assert " 5.0" in lens(space["f"], V).equations[0].text
+
+
+def test_columns_count_characters_not_bytes():
+    def f(größe):
+        return (größe, jnp.sin(größe))
+
+    assert lens(f, V).equations[0].expression == "jnp.sin(größe)"
+
+
+def test_an_expression_over_several_lines():
+    def f(x):
+        return jnp.where(
+            x > 0,
+            x,
+            -x,
+        )
+
+    view = lens(f, V)
+    assert only(view, "gt").expression == "x > 0"
+    assert view.at("jnp.where( x > 0, x, -x, )").equations
+    assert_consistent(view)
+
+
+# --- bad input --------------------------------------------------------------------
+
+
+def test_not_callable():
+    with pytest.raises(TypeError, match=r"needs a function.*lens\(fn, x\)"):
+        lens(jnp.ones(3))
+
+
+def test_arguments_that_do_not_fit():
+    with pytest.raises(TypeError, match=r"do not fit model\(x\): too many positional"):
+        lens(model, X, X)
+    with pytest.raises(TypeError, match=r"missing a required argument: 'x'"):
+        lens(jax.jit(model))
+
+
+def test_a_string_that_is_not_static():
+    with pytest.raises(TypeError, match=r"'mode'.*static_argnames='mode'"):
+        lens(power, V, 2, mode="plain", static_argnums=1)
+
+
+def test_static_arguments_twice():
+    with pytest.raises(TypeError, match="already jitted"):
+        lens(jax.jit(power, static_argnums=1), V, 2, static_argnums=1)
+
+
+def test_the_users_own_error_passes_unchanged():
+    error = ValueError("my own words")
+
+    def f(x):
+        raise error
+
+    with pytest.raises(ValueError, match="my own words") as caught:
+        lens(f, V)
+    assert caught.value is error
+    assert error.args == ("my own words",)
+
+
+def test_a_jax_error_while_tracing_passes_unchanged():
+    def f(x):
+        return 1 if x > 0 else 2
+
+    with pytest.raises(jax.errors.TracerBoolConversionError):
+        lens(f, 1.0)

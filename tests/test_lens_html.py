@@ -1,0 +1,146 @@
+"""The lens as a document: escaped, deterministic, self-contained."""
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+
+from justafter import lens
+from justafter._lens import _html
+from justafter._lens._jaxpr import clean
+
+V = jax.ShapeDtypeStruct((3,), "float32")
+VOID = {"meta", "br", "link"}
+
+
+def f(x):
+    return jnp.tanh(x) * 2 + 1
+
+
+class Tree(HTMLParser):
+    """Checks nesting, and keeps tags, attributes and text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open, self.tags, self.attributes, self.words = [], [], [], []
+        self.feed(text)
+        self.close()
+        assert not self.open, self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += [(tag, *pair) for pair in attrs]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] not in ("style", "script"):
+            self.words.append(data)
+
+
+def steady(html: str) -> str:
+    return re.sub(r'<span class="measured">[^<]*</span>', "<span></span>", html)
+
+
+def test_two_runs_differ_in_the_measured_time_alone():
+    first, second = lens(f, V), lens(f, V)
+    assert steady(first._repr_html_()) == steady(second._repr_html_())
+    assert first._repr_html_().count('class="measured"') == 1
+
+
+def test_different_lenses_have_different_names():
+    marks = [
+        re.search(r'data-lens="(\w+)"', lens(fn, V)._repr_html_()).group(1)
+        for fn in (f, jnp.sin, f)
+    ]
+    assert marks[0] == marks[2] != marks[1]
+    assert "id=" not in _html.body(lens(f, V))
+
+
+def test_well_formed_and_self_contained(tmp_path):
+    path = tmp_path / "x.html"
+    lens(f, V).save(path)
+    text = path.read_text(encoding="utf-8")
+    tree = Tree(text)
+    assert tree.tags.count("main") == 1
+    assert not [a for a in tree.attributes if a[1] in ("src", "href", "srcset")]
+    assert "http" not in text
+    assert "@import" not in text
+    assert "url(" not in text
+
+
+def test_no_folders_anywhere():
+    view = lens(f, V)
+    for text in (view._repr_html_(), str(view), repr(view), repr(view.equations)):
+        assert str(Path(__file__).parent) not in text
+        assert "/home/" not in text
+    assert "test_lens_html.py" in str(view)
+
+
+def test_source_and_names_are_data():
+    name = '<img src=x onerror="boom()">'
+
+    def evil(x):
+        words = "</code></pre><script>boom()</script>"
+        with jax.named_scope("<b>&scope"):
+            return {words: jnp.tanh(x)}
+
+    evil.__name__ = name
+    html = lens(evil, V)._repr_html_()
+    tree = Tree(html)
+    assert tree.tags.count("script") == 1
+    assert "img" not in tree.tags
+    assert name in "".join(tree.words)
+    assert "<script>boom()</script>" in "".join(tree.words)
+
+
+def test_readable_without_javascript_or_style():
+    words = "".join(Tree(lens(f, V)._repr_html_()).words)
+    for wanted in ("jnp.tanh(x) * 2 + 1", "tanh a", "k0", "3 primitives in", "from 0"):
+        assert wanted in words
+
+
+def test_marks_nest_as_expressions_do():
+    spans = [(0, 9, (2,)), (4, 9, (1,)), (0, 1, (0,))]
+    html = _html.marked("a + (b*c)", spans, {0: [0], 1: [1], 2: [2]})
+    assert re.sub(r' class="ja-x"', "", html) == (
+        '<span data-e="2"><span data-e="0">a</span> + '
+        '<span data-e="1">(b*c)</span></span>'
+    )
+
+
+def test_a_span_beyond_its_parent_is_cut():
+    html = _html.marked("abcdef", [(0, 3, (0,)), (1, 6, (1,))], {0: [0], 1: [1]})
+    assert Tree(f"<p>{html}</p>").words == ["a", "bc", "def"]
+
+
+def test_addresses_and_folders_are_cleaned():
+    assert clean("<function f at 0x7f12ab>") == "<function f>"
+    assert clean("kernel at /home/me/k.py:7") == "kernel at k.py:7"
+    assert clean("jit(f)/jvp()/mul") == "jit(f)/jvp()/mul"
+    assert clean("((0, np.int64(3), 0),)") == "((0, 3, 0),)"
+
+
+def test_plain_text_is_aligned():
+    lines = str(lens(f, V)).splitlines()
+    rows = [line for line in lines if re.match(r" +\d+ \w+:f32", line)]
+    assert len(rows) == 3
+    assert len({row.index(" k0") for row in rows}) == 1
+    assert all(line == line.rstrip() for line in lines)
+
+
+def test_short_repr():
+    assert repr(lens(f, V)) == "<Lens of f: 3 primitives, 1 kernel>"
+
+
+def test_notebook_cells_are_called_that(monkeypatch):
+    from justafter._lens._source import file_label
+
+    for path in ("<ipython-input-3-ab>", "<cell 3>", "/tmp/ipykernel_7/12.py"):
+        assert file_label(path) == "notebook cell"
+    assert file_label("/home/me/train.py") == "train.py"

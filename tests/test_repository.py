@@ -1,0 +1,232 @@
+"""The repository keeps its own promises: layout, locks, workflows, commands."""
+
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).resolve().parents[1]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+WORKFLOWS = sorted(ROOT.glob(".github/workflows/*.yml"))
+LOCKS = sorted(ROOT.glob("requirements-*.txt"))
+README = (ROOT / "README.md").read_text()
+
+TOP_LEVEL = {
+    *("docs", "examples", "src", "tests", "conf"),
+    *("noxfile.py", "pyproject.toml", "README.md", "LICENSE"),
+    *(".ci", ".github", ".gitignore", ".python-version", ".readthedocs.yaml"),
+    *(f"requirements-{name}.txt" for name in ("docs", "tests", "lint", "nox")),
+    *("requirements-gpu.txt", "requirements-tpu.txt"),
+}
+
+# A home folder, or where a checkout or a temporary file lies on some machine.
+MACHINE_PATH = re.compile(r"/(?:home|Users)/\w+/|/root/|/tmp/\w|/var/folders/")
+# The code that looks for such paths in outputs, and its tests, have to name them.
+NAMES_PATHS = ("src/justafter/book/", "tests/")
+
+
+def tracked() -> list[str]:
+    """Every file that git tracks."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout, so what is tracked cannot be told")
+    command = ["git", "-c", f"safe.directory={ROOT}", "ls-files", "-z"]
+    listed = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return [name for name in listed.stdout.split("\0") if (ROOT / name).is_file()]
+
+
+def locked(lock: Path) -> list[tuple[Requirement, list[str]]]:
+    """Each locked requirement with its hashes."""
+    lines = lock.read_text().replace("\\\n", " ").splitlines()
+    entries = [line.split("--hash=") for line in lines]
+    return [(Requirement(entry), hashes) for entry, *hashes in entries]
+
+
+def group(name: str) -> list[str]:
+    """The requirements of a dependency group, with the groups that it includes."""
+    entries = []
+    for entry in PYPROJECT["dependency-groups"][name]:
+        included = isinstance(entry, dict) and group(entry["include-group"])
+        entries.extend(included or [entry])
+    return entries
+
+
+def wanted(lock: Path) -> list[Requirement]:
+    """What pyproject.toml asks of this lock."""
+    name = lock.stem.removeprefix("requirements-")
+    entries = group(name)
+    if name in {"docs", "tests"}:
+        entries += PYPROJECT["project"]["dependencies"]
+        entries += PYPROJECT["project"]["optional-dependencies"]["book"]
+    return [Requirement(entry) for entry in entries]
+
+
+def commands(text: str) -> list[str]:
+    """The commands that a README's console blocks show, without comments."""
+    return [
+        line.partition("#")[0].strip()
+        for line in re.findall(r"^\$ (.+)$", text, flags=re.MULTILINE)
+    ]
+
+
+def steps(workflow: Path) -> list[dict]:
+    """Every step of every job."""
+    jobs = yaml.safe_load(workflow.read_text())["jobs"].values()
+    return [step for job in jobs for step in job["steps"]]
+
+
+def test_top_level_holds_nothing_else() -> None:
+    assert {name.split("/")[0] for name in tracked()} <= TOP_LEVEL
+
+
+def test_no_file_names_a_path_on_somebodys_machine() -> None:
+    found = []
+    for name in tracked():
+        content = (ROOT / name).read_bytes()
+        if b"\0" in content or name == "tests/test_repository.py":
+            continue
+        text = content.decode(errors="replace")
+        if len(ROOT.parts) > 2 and str(ROOT) in text:  # "/src" would be anywhere
+            found.append(f"{name}: {ROOT}")
+        if not name.startswith(NAMES_PATHS):
+            found += [f"{name}: {path}" for path in MACHINE_PATH.findall(text)]
+    assert found == []
+
+
+def test_python_version_lists_what_the_package_supports() -> None:
+    lines = (ROOT / ".python-version").read_text().split()
+    prefix = "Programming Language :: Python :: 3."
+    classifiers = PYPROJECT["project"]["classifiers"]
+    supported = [c.rsplit(" ", 1)[1] for c in classifiers if c.startswith(prefix)]
+    assert sorted(lines) == sorted(supported)
+    assert PYPROJECT["project"]["requires-python"] == f">={min(supported)}"
+
+
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.stem)
+def test_lock_pins_hashes_and_holds_no_address(lock: Path) -> None:
+    assert "://" not in lock.read_text()
+    for requirement, hashes in locked(lock):
+        assert re.fullmatch(r"==[\w.+!]+", str(requirement.specifier)), requirement
+        assert hashes, requirement
+        assert all(re.fullmatch(r"sha256:[0-9a-f]{64}\s*", h) for h in hashes)
+
+
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.stem)
+def test_lock_is_in_step_with_pyproject(lock: Path) -> None:
+    pins = [requirement for requirement, _ in locked(lock)]
+    for want in wanted(lock):
+        name = canonicalize_name(want.name)
+        versions = [next(iter(p.specifier)).version for p in pins if p.name == name]
+        assert versions, f"{want} is not locked: run the lock session"
+        assert all(want.specifier.contains(version) for version in versions), want
+
+
+@pytest.mark.parametrize("name", ["tests", "gpu", "tpu"])
+def test_lock_agrees_with_the_books_lock(name: str) -> None:
+    def pins(name: str) -> dict[tuple[str, str], str]:
+        entries = locked(ROOT / f"requirements-{name}.txt")
+        return {(r.name, str(r.marker)): str(r.specifier) for r, _ in entries}
+
+    book, other = pins("docs"), pins(name)
+    shared = book.keys() & other.keys()
+    assert ("jax", 'python_full_version >= "3.12"') in shared
+    assert {key: other[key] for key in shared} == {key: book[key] for key in shared}
+
+
+def test_oldest_python_gets_exactly_the_oldest_supported_jax() -> None:
+    lock = ROOT / "requirements-tests.txt"
+    floor = next(r for r in wanted(lock) if r.name == "jax").specifier
+    oldest = PYPROJECT["project"]["requires-python"].removeprefix(">=")
+    environment = {"python_full_version": f"{oldest}.0"}
+    [resolved] = [
+        requirement.specifier
+        for requirement, _ in locked(lock)
+        if requirement.name == "jax" and requirement.marker.evaluate(environment)
+    ]
+    assert str(floor).removeprefix(">=") == str(resolved).removeprefix("==")
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
+def test_workflow_pins_actions_by_commit(workflow: Path) -> None:
+    uses = re.findall(r"uses: (.+)", workflow.read_text())
+    assert uses
+    for line in uses:
+        assert re.fullmatch(r"[\w-]+/[\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", line), line
+
+
+def test_an_action_has_one_pin_everywhere() -> None:
+    text = "".join(path.read_text() for path in WORKFLOWS)
+    uses = set(re.findall(r"uses: (.+)", text))
+    assert len({line.partition("@")[0] for line in uses}) == len(uses)
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
+def test_workflow_needs_no_secret_and_may_only_read(workflow: Path) -> None:
+    text = workflow.read_text()
+    assert "secrets." not in text
+    assert "pull_request_target" not in text
+    parsed = yaml.safe_load(text)
+    assert parsed["permissions"] == {"contents": "read"}
+    assert "group" in parsed["concurrency"]
+
+
+def test_self_hosted_runners_never_see_a_pull_request() -> None:
+    for workflow in WORKFLOWS:
+        parsed = yaml.safe_load(workflow.read_text())
+        own = any("self-hosted" in job["runs-on"] for job in parsed["jobs"].values())
+        triggers = parsed[True]  # YAML 1.1 reads the key "on" as true
+        assert not (own and {"push", "pull_request"} & set(triggers)), workflow.name
+
+
+def test_everybody_runs_the_readmes_two_commands() -> None:
+    build, test = commands(README)[:2]
+    assert (build, test) == (
+        "python3 noxfile.py -s docs",
+        "python3 noxfile.py -s tests",
+    )
+    ci = (ROOT / ".ci/run").read_text()
+    assert f"part {test}\n" in ci
+    assert f"part {build}\n" in ci
+    [hosted] = yaml.safe_load((ROOT / ".readthedocs.yaml").read_text())["build"][
+        "commands"
+    ]
+    assert f" {build} -- " in hosted
+    runs = [step.get("run", "") for path in WORKFLOWS for step in steps(path)]
+    assert build in runs
+    assert any(run.startswith(f"{test}-") for run in runs)
+
+
+def test_every_session_that_is_named_exists() -> None:
+    defined = set(re.findall(r"^def ([a-z]\w*)\(session", noxfile(), re.MULTILINE))
+    places = [ROOT / ".ci/run", ROOT / ".readthedocs.yaml", *WORKFLOWS]
+    text = README + "".join(path.read_text() for path in places)
+    named = set(re.findall(r"(?:noxfile\.py|nox) -s (\w+)", text))
+    assert {"docs", "tests", "lint", "docs_gpu", "docs_tpu", "lock"} <= named
+    assert named <= defined
+
+
+def test_sessions_install_only_what_is_locked() -> None:
+    installs = re.findall(r"session\.install\((\"[^\"]*\")", noxfile())
+    assert installs == ['"--require-hashes"', '"--no-deps"']
+
+
+def test_the_readmes_chapter_runs() -> None:
+    from myst_nb.core.read import read_myst_markdown_notebook
+
+    [chapter] = re.findall(r"^````markdown\n(.*?)^````$", README, re.M | re.S)
+    cells = read_myst_markdown_notebook(chapter).cells
+    code = [cell.source for cell in cells if cell.cell_type == "code"]
+    namespace: dict[str, object] = {}
+    exec("\n".join(code), namespace)
+    [shown] = re.findall(r"\{value\}`(.+?)`", chapter)
+    assert eval(shown, namespace) == 10
+
+
+def noxfile() -> str:
+    return (ROOT / "noxfile.py").read_text()

@@ -1,0 +1,637 @@
+"""watch: counts, reasons, and what must not change while one watches."""
+
+import functools
+import gc
+import subprocess
+import sys
+import textwrap
+import threading
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+import justafter._internals as internals
+from justafter import Log, Reason, watch
+
+pytest_plugins = ["pytester"]
+
+
+def make_step():
+    """A new jitted function: no test depends on another's traces."""
+
+    @functools.partial(jax.jit, static_argnames="n")
+    def step(x, y=None, *, n=1):
+        return jax.tree.map(lambda leaf: leaf * n, (x, y))
+
+    return step
+
+
+def why(log, name="step"):
+    return log[name].history[-1].why
+
+
+# ------------------------------------------------------------------------------- counts
+
+
+def test_a_hit_is_not_counted():
+    step, x = make_step(), jnp.ones(3)
+    with watch() as log:
+        for _ in range(5):
+            step(x)
+    assert log["step"].traces == 1
+    assert log["step"].compilations == 1
+    assert why(log) == (Reason("first call", ""),)
+
+
+def test_nothing_is_counted_before_or_after():
+    step = make_step()
+    step(jnp.ones(2))
+    with watch() as log:
+        step(jnp.ones(3))
+    step(jnp.ones(4))
+    assert (log["step"].traces, log["step"].compilations) == (1, 1)
+
+
+def test_nested_functions_are_counted_each():
+    @jax.jit
+    def inner(x):
+        return x + 1
+
+    @jax.jit
+    def outer(x):
+        return inner(inner(x)) + inner(x[:2]).sum()
+
+    x = jnp.ones(3)
+    with watch() as log:
+        outer(x)
+        outer(x)
+    assert list(log) == ["outer", "inner"]
+    assert (log["outer"].traces, log["inner"].traces) == (1, 2)
+    # The inner function is part of the outer one's program.
+    assert (log["outer"].compilations, log["inner"].compilations) == (1, 0)
+    with log.start():
+        inner(x)
+    assert (log["inner"].traces, log["inner"].compilations) == (2, 1)
+
+
+def test_a_call_that_raises_is_counted_and_the_error_is_the_users():
+    @jax.jit
+    def step(x):
+        if x.shape == (3,):
+            raise LookupError("mine")
+        return x
+
+    with watch() as log:
+        for _ in range(2):
+            with pytest.raises(LookupError, match="mine") as caught:
+                step(jnp.ones(3))
+        step(jnp.ones(4))
+        step(jnp.ones(4))
+    assert log["step"].traces == 3
+    assert log["step"].compilations == 1
+    raised = [trace.raised for trace in log["step"].history]
+    assert raised == ["LookupError", "LookupError", None]
+    assert log["step"].history[1].why[0].kind == "earlier trace raised"
+    files = [str(entry.path) for entry in caught.traceback]
+    assert not any("_internals" in file for file in files)
+
+
+def test_a_jax_error_inside_a_trace_is_counted():
+    @jax.jit
+    def step(x):
+        return x if x > 0 else -x
+
+    with watch() as log, pytest.raises(jax.errors.TracerBoolConversionError):
+        step(1.0)
+    assert log["step"].traces == 1
+    assert log["step"].history[0].raised == "TracerBoolConversionError"
+    assert log["step"].compilations == 0
+
+
+def in_threads(count, call):
+    """Run `call(i)` in `count` threads that start at the same moment."""
+    barrier = threading.Barrier(count)
+
+    def body(i):
+        barrier.wait()
+        call(i)
+
+    threads = [threading.Thread(target=body, args=(i,)) for i in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def test_threads_are_counted_together():
+    step, arrays = make_step(), [jnp.ones(n + 1) for n in range(8)]
+    with watch() as log:
+        in_threads(8, lambda i: [step(arrays[i]) for _ in range(20)])
+    assert log["step"].traces == 8
+    assert log["step"].compilations == 8
+
+
+def test_a_body_that_runs_in_several_threads_is_counted_as_often_as_it_ran():
+    ran = []
+
+    @jax.jit
+    def step(x):
+        ran.append(1)
+        return x
+
+    x = jnp.ones(3)
+    with watch() as log:
+        in_threads(4, lambda i: step(x))
+    assert log["step"].traces == len(ran)
+
+
+def test_a_second_jit_of_the_same_function_is_no_trace():
+    ran = []
+
+    def step(x):
+        ran.append(1)
+        return x
+
+    x = jnp.ones(3)
+    with watch() as log:
+        jax.jit(step)(x)
+        jax.jit(step, donate_argnums=0)(x)
+    assert log["step"].traces == len(ran) == 1
+    assert log["step"].compilations == 2
+
+
+def test_ahead_of_time_stages_are_counted():
+    step, x = make_step(), jnp.ones(3)
+    with watch() as log:
+        traced = step.trace(x)
+        assert (log["step"].traces, log["step"].compilations) == (1, 0)
+        traced.lower().compile()
+    assert (log["step"].traces, log["step"].compilations) == (1, 1)
+
+
+def test_derivatives_compile_again_without_a_trace():
+    step = make_step()
+    with watch() as log:
+        step(1.0)
+        jax.grad(lambda x: step(x)[0])(2.0)
+    assert log["step"].traces == 1
+    assert log["step"].compilations >= 2
+    assert log["step"].compiled[-1].why[0].kind == "transformation"
+
+
+def test_eager_operations_are_kept_apart():
+    jax.clear_caches()
+    with watch() as log:
+        jnp.ones(7) * 3
+    assert len(log) == 0
+    assert log.eager["multiply"] == 1
+
+
+# ------------------------------------------------------------------------------ reasons
+
+
+def retraced(first, second):
+    """The reasons for a second call after a first one."""
+    step = make_step()
+    with watch() as log:
+        first(step)
+        second(step)
+    assert log["step"].traces == 2, "the second call did not retrace"
+    return why(log)
+
+
+def test_new_shape():
+    assert retraced(lambda f: f(jnp.ones(3)), lambda f: f(jnp.ones((3, 1)))) == (
+        Reason("new shape", "x was float32[3], now float32[3,1]"),
+    )
+
+
+def test_new_dtype():
+    assert retraced(lambda f: f(jnp.ones(3)), lambda f: f(jnp.ones(3, int))) == (
+        Reason("new dtype", "x was float32[3], now int32[3]"),
+    )
+
+
+def test_weak_type():
+    assert retraced(lambda f: f(1.0), lambda f: f(jnp.float32(1.0))) == (
+        Reason("weak type", "x was a weak float32, now a strong float32"),
+    )
+
+
+def test_static_value():
+    assert retraced(lambda f: f(1.0), lambda f: f(1.0, n=2)) == (
+        Reason("static value", "n was 1, now 2"),
+    )
+
+
+def test_static_value_of_another_type():
+    assert retraced(lambda f: f(1.0, n=1), lambda f: f(1.0, n=1.0)) == (
+        Reason("static value", "n was 1, now 1.0"),
+    )
+
+
+def test_static_values_show_no_addresses():
+    @functools.partial(jax.jit, static_argnums=0)
+    def step(thing, x):
+        return x
+
+    with watch() as log:
+        step(object(), 1.0)
+        step(object(), 1.0)
+    (reason,) = why(log)
+    assert reason.kind == "static value"
+    assert "0x" not in reason.text
+
+
+def test_tree_structure():
+    assert retraced(lambda f: f({"a": 1.0}), lambda f: f({"a": 1.0, "b": 2.0})) == (
+        Reason("tree structure", "x['b'] appeared"),
+    )
+    (reason,) = retraced(lambda f: f([1.0]), lambda f: f((1.0,)))
+    assert reason == Reason("tree structure", "was [*], now (*,)")
+
+
+def test_call_form():
+    (reason,) = retraced(lambda f: f(1.0, 2.0), lambda f: f(1.0, y=2.0))
+    assert reason == Reason(
+        "call form", "called with 2 by position, now with 1 by position, y by name"
+    )
+
+
+def test_fresh_function_object():
+    with watch() as log:
+        for _ in range(3):
+            jax.jit(lambda x: x + 1)(1.0)
+    assert log["<lambda>"].traces == 3
+    assert log["<lambda>"].why == ("fresh function object",) * 2
+
+
+def test_changed_configuration():
+    def precise(step):
+        with jax.default_matmul_precision("float32"):
+            step(1.0)
+
+    (reason,) = retraced(lambda f: f(1.0), precise)
+    assert reason.kind == "changed configuration"
+    assert "jax_default_matmul_precision was None, now 'float32'" in reason.text
+
+
+def test_cache_emptied():
+    def again(step):
+        step.clear_cache()
+        step(1.0)
+
+    (reason,) = retraced(lambda f: f(1.0), again)
+    assert reason.kind == "cache emptied"
+
+
+def test_several_reasons_at_once():
+    kinds = [r.kind for r in retraced(lambda f: f(jnp.ones(3)), lambda f: f(1))]
+    assert kinds == ["new shape", "new dtype", "weak type"]
+
+
+def test_the_nearest_earlier_trace_is_the_one_compared_with():
+    step = make_step()
+    with watch() as log:
+        step(jnp.ones(3))
+        step(jnp.ones(4, int))
+        step(jnp.ones(3, int))
+    assert why(log) == (Reason("new shape", "x was int32[4], now int32[3]"),)
+    with log.start():
+        step(jnp.ones(3), n=2)
+    assert why(log) == (Reason("static value", "n was 1, now 2"),)
+
+
+def run_with_two_devices(body):
+    program = """
+        import jax, jax.numpy as jnp
+        jax.config.update("jax_num_cpu_devices", 2)
+        from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
+        from justafter import watch
+        step = jax.jit(lambda x: x * 2)
+        x = jnp.ones(4)
+        """
+    program = textwrap.dedent(program) + textwrap.dedent(body)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_another_device_compiles_again_without_a_trace():
+    shown = run_with_two_devices(
+        """
+        with watch(only=step) as log:
+            step(x)
+            step(jax.device_put(x, jax.devices()[1]))
+        record = log[step]
+        print(record.traces, record.compilations)
+        print(record.compiled[-1].why[0])
+        """
+    )
+    assert shown.splitlines() == ["1 2", "sharding: x was on cpu:0, now on cpu:1"]
+
+
+@pytest.mark.parametrize("kind", ["Explicit", "Auto"])
+def test_sharding(kind):
+    shown = run_with_two_devices(
+        f"""
+        mesh = jax.make_mesh((2,), ("i",), axis_types=(AxisType.{kind},))
+        with watch(only=step) as log:
+            step(x)
+            step(jax.device_put(x, NamedSharding(mesh, P("i"))))
+        print(log[step].traces, log[step].compilations)
+        print(log[step].history[-1].why[0])
+        """
+    )
+    assert shown.splitlines() == [
+        "2 2",
+        f"sharding: x was on cpu:0, now P('i') on mesh (i=2 {kind.lower()})",
+    ]
+
+
+# -------------------------------------------------------------------- forms and doors
+
+
+def test_decorator_above_jit_returns_the_same_object():
+    step = make_step()
+    assert watch(step) is step
+    step(jnp.ones(3))
+    assert step.log["step"].traces == 1
+    assert step.log.traces == 1
+
+
+def test_decorator_below_jit():
+    @jax.jit
+    @watch
+    def step(x):
+        return x
+
+    step(1.0)
+    step(1)
+    assert step.log["step"].traces == 2
+
+
+def test_a_log_as_a_call():
+    step, log = make_step(), watch()
+    step(1.0)
+    log.stop()
+    step(1)
+    assert log["step"].traces == 1
+
+
+def test_only_the_chosen_are_counted():
+    step, other = make_step(), jax.jit(lambda x: x)
+    with watch(only=[step]) as log:
+        step(1.0)
+        other(1.0)
+        jax.jit(jax.grad(lambda x: step(x)[0]))(1.0)
+    assert list(log) == ["step"]
+    assert log["step"].traces == 1
+    assert not log.eager
+
+
+def test_methods_and_partials():
+    class Model:
+        def __init__(self):
+            self.step = jax.jit(self._step)
+
+        def _step(self, x):
+            return x
+
+        @functools.partial(jax.jit, static_argnums=0)
+        def other(self, x):
+            return x
+
+        def __call__(self, x):
+            return x
+
+    model = Model()
+    with watch() as log:
+        model.step(1.0)
+        model.other(1.0)
+        jax.jit(functools.partial(model._step))(2)
+        jax.jit(model)(1.0)
+    assert log["_step"].traces == 2
+    assert log["other"].traces == 1
+    assert log["Model"].traces == 1
+
+
+def test_two_logs_at_once():
+    step = make_step()
+    with watch() as outer:
+        step(1.0)
+        with watch() as inner:
+            step(1)
+    assert (outer["step"].traces, inner["step"].traces) == (2, 1)
+
+
+def test_two_functions_of_one_name():
+    @jax.jit
+    def step(x):
+        return x
+
+    with watch() as log:
+        make_step()(1.0)
+        step(1.0)
+    with pytest.raises(KeyError, match="names 2 functions"):
+        log["step"]
+    assert [log[name].traces for name in log] == [1, 1]
+
+
+def test_an_unknown_name_says_what_was_seen():
+    step = make_step()
+    with watch() as log:
+        step(1.0)
+    with pytest.raises(KeyError, match=r"no function named 'stpe'.*seen: step"):
+        log["stpe"]
+
+
+def test_a_function_that_only_hit_the_cache():
+    step = make_step()
+    step(1.0)
+    with watch() as log:
+        step(1.0)
+    assert log[step].traces == 0
+    assert "step" not in log
+
+
+def test_bad_input():
+    with pytest.raises(TypeError, match="watch needs a function, got float"):
+        watch(1.0)
+    with pytest.raises(TypeError, match="watch needs functions, got str"):
+        watch(only=["step"])
+    with pytest.raises(TypeError, match="not both"):
+        watch(make_step(), only=[make_step()])
+    with pytest.raises(TypeError, match="cannot carry a log"):
+        watch([].append)
+
+
+def test_arguments_that_do_not_fit_are_the_users_error():
+    step = watch(make_step())
+    with pytest.raises(TypeError, match="missing 1 required positional argument"):
+        step()
+    assert step.log.compilations == 0
+
+
+# ----------------------------------------------------------------- what it leaves
+
+
+def hooks():
+    from jax._src import pjit, util
+
+    return pjit._trace_for_jit, pjit._run_python_pjit, util.test_event_listener
+
+
+def test_jax_is_left_as_it_was(monkeypatch):
+    gc.collect()
+    for reference in internals._listeners:  # logs that decorated functions carry
+        internals.unlisten(reference)
+    before = hooks()
+    with watch():
+        assert not set(hooks()) & set(before)
+    assert hooks() == before
+
+
+def test_a_forgotten_log_stops_by_itself():
+    log = watch()
+    known = len(internals._listeners)
+    del log
+    gc.collect()
+    assert len(internals._listeners) == known - 1
+
+
+def test_a_jax_that_moved_says_so(monkeypatch):
+    from jax._src import pjit
+
+    for reference in internals._listeners:
+        internals.unlisten(reference)
+    monkeypatch.delattr(pjit, "_trace_for_jit")
+    with pytest.raises(RuntimeError, match=r"JAX .* has moved .* watch traces"):
+        watch()
+
+
+def test_a_fault_of_ours_does_not_fail_the_users_call(monkeypatch):
+    step = make_step()
+
+    def broken(*args):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Log, "traced", broken)
+    with watch(), pytest.warns(RuntimeWarning, match="could not record"):
+        assert step(2.0)[0] == 2.0
+
+
+def test_watching_adds_nothing_to_a_hit():
+    # Not a timing: a hit is answered in C++ and must run no Python of ours at all.
+    step, x, y = make_step(), jnp.ones(3), jnp.ones(2)
+    entered = []
+
+    def profile(frame, event, arg):
+        if event == "call" and "justafter" in frame.f_code.co_filename:
+            entered.append(frame.f_code.co_name)
+
+    with watch(only=step) as log:
+        step(x)
+        step(x)
+        sys.setprofile(profile)
+        try:
+            step(x)
+            hits = len(entered)
+            step(y)
+        finally:
+            sys.setprofile(None)
+    assert hits == 0
+    assert entered, "the profile sees a miss"
+    assert log["step"].traces == 2
+
+
+# ----------------------------------------------------------------------- how it looks
+
+
+def test_the_table_as_text():
+    step = make_step()
+    with watch(only=step) as log:
+        step(jnp.ones(3))
+        step(jnp.ones(4))
+    assert repr(log) == textwrap.dedent(
+        """\
+        function  traces  compilations  why again
+        step           2             2  new shape ×1
+          1. x: float32[3], n=1
+             first call
+          2. x: float32[4], n=1
+             new shape: x was float32[3], now float32[4]"""
+    )
+
+
+def test_a_long_history_is_cut():
+    step = make_step()
+    with watch(only=step) as log:
+        for n in range(1, 21):
+            step.trace(jnp.ones(n))
+    assert "and 12 more" in repr(log)
+    assert "new shape ×19" in repr(log)
+    assert "and 12 more" in log._repr_html_()
+
+
+def test_times_only_when_asked():
+    step = make_step()
+    with watch(only=step) as log:
+        step(1.0)
+    assert " ms" not in repr(log) + log._repr_html_()
+    assert " ms]" in log.table(times=True)
+    with watch(times=True) as timed:
+        step(1)
+    assert '<span class="measured">' in timed._repr_html_()
+    assert timed["step"].history[0].seconds > 0
+
+
+def test_html_escapes():
+    @functools.partial(jax.jit, static_argnames="mode")
+    def step(x, mode):
+        return x
+
+    with watch() as log:
+        step(1.0, mode="<script>alert(1)</script>")
+        step(1.0, mode="&")
+    shown = log._repr_html_()
+    assert "<script>" not in shown
+    assert "&lt;script&gt;" in shown
+    assert 'class="ja-watch"' in shown
+    assert "html[data-theme=dark] .ja-watch" in shown
+    assert "prefers-color-scheme:dark" in shown
+
+
+def test_an_empty_log():
+    with watch() as log:
+        pass
+    assert repr(log) == "nothing traced or compiled"
+    assert "nothing traced" in log._repr_html_()
+
+
+def test_the_fixture(pytester):
+    pytester.makeconftest('pytest_plugins = ["justafter.pytest_plugin"]')
+    pytester.makepyfile(
+        """
+        import jax, jax.numpy as jnp
+
+        step = jax.jit(lambda x: x * 2)
+        step(jnp.ones(3))
+
+        def test_traced_once(watched):
+            step(jnp.ones(3))
+            step(jnp.zeros(3))
+            assert watched[step].traces == 1
+
+        def test_traced_twice(watched):
+            step(jnp.ones(3))
+            step(jnp.ones(4))
+            assert watched[step].traces == 1
+        """
+    )
+    done = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    done.assert_outcomes(passed=1, failed=1)
+    done.stdout.fnmatch_lines(["*assert 2 == 1*"])
