@@ -65,6 +65,7 @@ def prepare(folder: Path, chapters: list[Chapter], conf: str, plain: bool) -> No
     (folder / "docs" / "contents.md").write_text(
         f"# Contents\n\n```{{toctree}}\n{names}\n```\n"
     )
+    shutil.copytree(ROOT / "examples", folder / "examples")  # chapters show them
     (folder / "conf").mkdir()
     (folder / "conf" / "conf.py").write_text(conf + "root_doc = 'contents'\n")
 

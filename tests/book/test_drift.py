@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from justafter.book._drift import compare, releases_page
+from justafter.book._errors import BookError
 
 
 def test_a_snapshot_goes_on_after_a_failure_and_the_page_shows_it(book):
@@ -22,6 +25,10 @@ def test_a_snapshot_goes_on_after_a_failure_and_the_page_shows_it(book):
         json.loads((book.root / f).read_text()) for f in ("new.json", "old.json")
     )
     assert len(old["chapters"]["one"]["cells"]) == 4, "cells after the failure ran too"
+    with pytest.raises(BookError, match="one: the snapshots were taken of different"):
+        compare(new, old)
+    for k, cell in enumerate(new["chapters"]["one"]["cells"]):
+        old["chapters"]["one"]["cells"][k]["source"] = cell["source"]
     old["provenance"]["jax"] = "0.0.1"
     record = compare(new, old)
     assert [(c["number"], c["kind"]) for c in record["changes"]] == [
@@ -52,7 +59,7 @@ def test_a_snapshot_goes_on_after_a_failure_and_the_page_shows_it(book):
 
 def test_a_chapter_that_cannot_run_is_listed():
     facts = {"jax": "2", "python": "3", "platform": "cpu"}
-    new = {"provenance": facts, "chapters": {"a": {"cells": []}}}
+    new = {"provenance": facts, "chapters": {"a": {"title": "A", "cells": []}}}
     old = {
         "provenance": {**facts, "jax": "1"},
         "chapters": {"a": {"broken": "SIGSEGV"}},

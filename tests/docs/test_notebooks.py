@@ -31,7 +31,9 @@ def failure(chapter: Chapter, run: dict, folder: Path) -> str | None:
         timeout=900,
         check=False,
     )
-    return f"docs/{chapter.docname}.md\n{ran.stderr[-3000:]}" if ran.returncode else None
+    if ran.returncode == 0:
+        return None
+    return f"docs/{chapter.docname}.md\n{ran.stderr[-3000:]}"
 
 
 def test_notebooks_run(book: Book, tmp_path: Path):

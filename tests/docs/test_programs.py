@@ -32,7 +32,7 @@ class Case:
 def cases(book: Book) -> Iterator[Case]:
     for chapter in book.chapters:
         records = book.runs[chapter.docname]["cells"]
-        programs = book.programs[chapter.docname]
+        programs = book.snippets[chapter.docname].programs
         for cell, record, made in zip(chapter.cells, records, programs, strict=True):
             if made is not None:
                 expected = shown(record["outputs"])

@@ -33,7 +33,7 @@ def build(settings: Settings, config: Path, output: Path, progress: Progress) ->
         if book.errors:
             raise BookError(_report(book))
         progress.note(count_cells(book))
-        _render(settings, config, work, progress)
+        _render(settings, config, work, book)
         _publish(work / "html", output)
     progress.note(f"The book stands at {_shown(output / 'index.html')}")
 
@@ -59,10 +59,13 @@ def _only_one(work: Path, progress: Progress) -> Iterator[None]:
         yield
 
 
-def _render(settings: Settings, config: Path, work: Path, progress: Progress) -> None:
+def _render(settings: Settings, config: Path, work: Path, book: Book) -> None:
     """Run Sphinx in the work folder; start afresh if it was left unfinished."""
     from sphinx.cmd.build import build_main
 
+    from ._extension import hand_over
+
+    hand_over(book)
     unfinished = work / "unfinished"
     if unfinished.exists():
         shutil.rmtree(work / "doctrees", ignore_errors=True)

@@ -82,6 +82,12 @@ class Chapter:
     leading: tuple[Value, ...]
     limit: float | None
 
+    @property
+    def title(self) -> str:
+        """Its first heading, or its name if it has none."""
+        heading = re.search(r"^# +(.+)$", self.text, re.M)
+        return heading[1].strip() if heading else self.docname
+
 
 def find_chapters(source: Path) -> tuple[list[Chapter], list[PageError]]:
     """Read every chapter below `source`, sorted by name, and what is wrong."""

@@ -35,9 +35,9 @@ page is generated: nothing on it was typed.
 def snapshot(settings: Settings, progress: Progress) -> dict[str, Any]:
     """What every cell gives here, those after a failing cell included.
 
-    Returns plain data: the versions, and for each chapter its cells with their
-    source, line and output. A chapter that could not run to its end has a
-    `broken` text instead.
+    Returns plain data: the versions, and for each chapter its title and its cells
+    with their source and output. A chapter that could not run to its end has a
+    `broken` text instead of cells.
     """
     with tempfile.TemporaryDirectory(prefix="justafter-drift-") as cache:
         book = execute(
@@ -54,26 +54,33 @@ def snapshot(settings: Settings, progress: Progress) -> dict[str, Any]:
         run = book.runs.get(chapter.docname)
         if run is None:
             said = [e.message for e in book.errors if e.path == chapter.path]
-            chapters[chapter.docname] = {"broken": "; ".join(said)}
+            chapters[chapter.docname] = {
+                "title": chapter.title,
+                "broken": "; ".join(said),
+            }
             continue
         chapters[chapter.docname] = {
+            "title": chapter.title,
             "cells": [
                 {
                     "source": cell.source,
                     "number": cell.number,
                     "varies": cell.varies,
-                    "announced": cell.raises is not None,
                     "failed": record["failure"] is not None,
                     "output": output_text(record),
                 }
                 for cell, record in zip(chapter.cells, run["cells"], strict=True)
-            ]
+            ],
         }
     return {"provenance": facts, "chapters": chapters}
 
 
 def compare(base: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """The record of two snapshots of the same book: what differs, in order."""
+    """The record of two snapshots of the same book: what differs, in order.
+
+    Raises:
+        BookError: the two were not taken of the same cells.
+    """
     changes = []
     cells = 0
     for docname, now in base["chapters"].items():
@@ -83,6 +90,11 @@ def compare(base: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
                 {"docname": docname, "broken": then.get("broken", now.get("broken"))}
             )
             continue
+        if _sources(now) != _sources(then):
+            raise BookError(
+                f"{docname}: the snapshots were taken of different cells;"
+                " take both again without changing the chapter in between"
+            )
         cells += len(now["cells"])
         for new, old in zip(now["cells"], then["cells"], strict=True):
             if (kind := _kind(new, old)) is not None:
@@ -100,8 +112,15 @@ def compare(base: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
         "base": base["provenance"],
         "other": other["provenance"],
         "cells": cells,
+        "titles": {
+            c["docname"]: base["chapters"][c["docname"]]["title"] for c in changes
+        },
         "changes": changes,
     }
+
+
+def _sources(chapter: dict[str, Any]) -> list[str]:
+    return [cell["source"] for cell in chapter["cells"]]
 
 
 def _kind(new: dict[str, Any], old: dict[str, Any]) -> str | None:
@@ -139,7 +158,8 @@ def _section(record: dict[str, Any]) -> str:
         "",
     ]
     for docname, changes in _by_chapter(record["changes"]):
-        lines += [f"### {{doc}}`/{docname}`", ""]
+        title = record["titles"][docname]
+        lines += [f"### {title}", "", f"In {{doc}}`{title} </{docname}>`:", ""]
         for change in changes:
             lines += _change(change, base["jax"], other["jax"])
     return "\n".join(lines)

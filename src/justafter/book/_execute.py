@@ -28,10 +28,9 @@ from ._checks import check_run
 from ._errors import BookError, PageError
 from ._figures import light_style
 from ._pins import check_pins
-from ._programs import Program
 from ._progress import Progress
 from ._settings import Settings
-from ._snippets import programs_of
+from ._snippets import Snippets, snippets_of
 from ._store import Store, chapter_key, dependencies, environment_fingerprint
 
 #: Set for the processes that run chapters, unless the caller chose otherwise.
@@ -48,7 +47,7 @@ class Book:
     runs: dict[str, dict[str, Any]] = field(default_factory=dict)
     errors: list[PageError] = field(default_factory=list)
     pins: Path | None = None
-    programs: dict[str, list[Program | None]] = field(default_factory=dict)
+    snippets: dict[str, Snippets] = field(default_factory=dict)
 
     @property
     def missing(self) -> list[Chapter]:
@@ -59,13 +58,13 @@ class Book:
         """The chapter of that name; None for a page that does not execute."""
         return next((c for c in self.chapters if c.docname == docname), None)
 
-    def check(self) -> None:
-        """Add to `errors` what does not hold of the pages and their runs."""
+    def check(self, store: Store) -> None:
+        """Make the snippets; add to `errors` what does not hold of pages and runs."""
         for chapter in self.chapters:
             if (run := self.runs.get(chapter.docname)) is not None:
                 self.errors += check_run(chapter, run)
-                programs, errors = programs_of(chapter, run)
-                self.programs[chapter.docname] = programs
+                snippets, errors = snippets_of(chapter, run, store)
+                self.snippets[chapter.docname] = snippets
                 self.errors += errors
                 if self.pins is not None and run["provenance"]["platform"] == "cpu":
                     self.errors += check_pins(chapter, run, self.pins)
@@ -85,15 +84,16 @@ def execute(settings: Settings, progress: Progress) -> Book:
     missing = book.missing
 
     def finished(chapter: Chapter, run: dict[str, Any]) -> None:
-        store.save(chapter.docname, book.keys[chapter.docname], run)
-        book.runs[chapter.docname] = run
+        key = book.keys[chapter.docname]
+        book.runs[chapter.docname] = store.save(chapter.docname, key, run)
 
     with progress.chapters(book.chapters, {c.docname for c in missing}):
         if missing:
             missing.sort(key=lambda chapter: -_expected(store, chapter))
             book.errors += _Pool(settings, progress, finished).run(missing)
-    book.check()
-    store.prune()
+    book.check(_snippet_store(settings))
+    for each in (store, _snippet_store(settings)):
+        each.prune()
     return book
 
 
@@ -113,7 +113,7 @@ def count_cells(book: Book) -> str:
 def kept(settings: Settings) -> Book:
     """The book as far as it has been executed, without executing anything."""
     book, _ = _open(settings)
-    book.check()
+    book.check(_snippet_store(settings))
     return book
 
 
@@ -138,6 +138,10 @@ def _open(settings: Settings) -> tuple[Book, Store]:
         if (run := store.load(docname, key)) is not None:
             book.runs[docname] = run
     return book, store
+
+
+def _snippet_store(settings: Settings) -> Store:
+    return Store(settings.cache / "snippets", settings.project)
 
 
 def _docname(path: Path, settings: Settings) -> str:

@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import nbformat
 from docutils import nodes
 from myst_nb.core.read import is_myst_markdown_notebook
 from nbformat import NotebookNode
@@ -29,7 +28,6 @@ from ._pages import (
     stamp,
 )
 from ._settings import Settings
-from ._snippets import chapter_notebook, chapter_script
 from ._store import write_whole
 
 
@@ -41,6 +39,15 @@ class ChapterFailure(SphinxError):
 
 #: The book being rendered. Sphinx's reading processes are forked after it is set.
 _book: Book | None = None
+
+#: A book that need not be read again, for the next build in this process.
+_handed: Book | None = None
+
+
+def hand_over(book: Book) -> None:
+    """Render this book, executed and checked a moment ago in this process."""
+    global _handed
+    _handed = book
 
 
 def setup_extension(app: Sphinx) -> None:
@@ -84,10 +91,10 @@ def _outdated(
     removed: set[str],
 ) -> list[str]:
     """Execute what must be, and name the pages whose run is another than before."""
-    global _book
+    global _book, _handed
     settings = _settings(app)
     try:
-        _book = kept(settings)
+        _book, _handed = _handed or kept(settings), None
         if _book.missing:
             _execute_apart(settings)
             _book = kept(settings)
@@ -130,7 +137,7 @@ def read_page(text: str) -> NotebookNode:
         for chapter in _book.chapters:
             if chapter.text.rstrip() == text.rstrip():
                 run = _book.runs[chapter.docname]
-                programs = _book.programs[chapter.docname]
+                programs = _book.snippets[chapter.docname].programs
                 return executed_notebook(text, chapter.path, run, programs)
     return parse(text, Path("page"))
 
@@ -182,11 +189,8 @@ def _write_downloads(app: Sphinx, exception: Exception | None) -> None:
     if exception is not None or _book is None or app.builder.format != "html":
         return
     for chapter in _book.chapters:
-        run = _book.runs[chapter.docname]
-        texts = (
-            nbformat.writes(chapter_notebook(chapter, run)) + "\n",
-            chapter_script(chapter, run),
-        )
+        snippets = _book.snippets[chapter.docname]
+        texts = (snippets.notebook, snippets.script)
         paths = _downloads(chapter.docname).values()
         for path, text in zip(paths, texts, strict=True):
             write_whole(Path(app.outdir, path), text)

@@ -6,15 +6,61 @@ Also the chapter as one script and as one notebook, from the same source.
 from __future__ import annotations
 
 import os
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import nbformat
 from nbformat import NotebookNode
 
 from ._chapters import Cell, Chapter, parse
 from ._errors import PageError
 from ._programs import NoFaithfulProgram, Program, header, notebook, program, script
 from ._slice import Page, SourceCell
+from ._store import Store, digest, package_digest
+
+
+@dataclass(frozen=True)
+class Snippets:
+    """What a reader can take from a chapter, as text.
+
+    Attributes:
+        programs: one a cell, None where the chapter says why there is none.
+        script: the chapter as a Python script.
+        notebook: the chapter as a notebook without outputs, in its file format.
+    """
+
+    programs: list[Program | None]
+    script: str
+    notebook: str
+
+
+def snippets_of(
+    chapter: Chapter, run: dict[str, Any], store: Store
+) -> tuple[Snippets, list[PageError]]:
+    """A chapter's snippets, kept from an earlier build where they still hold.
+
+    Slicing is most of what a build does when nothing has to be executed.
+    """
+    cells = source_cells(chapter, run)
+    facts = [chapter.text, [cell.displays for cell in cells], page_header(chapter, run)]
+    key = digest([facts, package_digest()])
+    kept = store.load(chapter.docname, key)
+    if kept is not None:
+        programs = [
+            p and Program(p["text"], p["cell"], tuple(map(tuple, p["kept"])))
+            for p in kept["programs"]
+        ]
+        return Snippets(programs, kept["script"], kept["notebook"]), []
+    programs, errors = programs_of(chapter, run)
+    made = Snippets(
+        programs,
+        chapter_script(chapter, run),
+        nbformat.writes(chapter_notebook(chapter, run)) + "\n",
+    )
+    if not errors:
+        store.save(chapter.docname, key, asdict(made))
+    return made, errors
 
 
 def source_cells(chapter: Chapter, run: dict[str, Any]) -> list[SourceCell]:

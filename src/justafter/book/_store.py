@@ -35,6 +35,9 @@ KEEP_SECONDS = 30 * 24 * 3600
 
 _FORMAT = 1
 
+#: What an entry depends on that needs nothing besides what its name says.
+NOTHING: dict[str, Any] = {"distributions": {}, "files": {}}
+
 
 def chapter_key(chapter: Chapter, environment: str) -> str:
     """The name under which a run of this chapter, here and now, is kept."""
@@ -48,7 +51,7 @@ def chapter_key(chapter: Chapter, environment: str) -> str:
         for cell in chapter.cells
     ]
     leading = [value.expression for value in chapter.leading]
-    return _digest([chapter.docname, cells, leading, environment])
+    return digest([chapter.docname, cells, leading, environment])
 
 
 def environment_fingerprint(platform_name: str) -> str:
@@ -56,7 +59,7 @@ def environment_fingerprint(platform_name: str) -> str:
     variables = {
         name: value for name, value in os.environ.items() if name.startswith(STEERING)
     }
-    return _digest(
+    return digest(
         [
             _FORMAT,
             sys.version,
@@ -74,7 +77,7 @@ def environment_fingerprint(platform_name: str) -> str:
 def package_digest() -> str:
     """A digest of this package's own source."""
     root = Path(__file__).parent.parent
-    return _digest([[str(p.relative_to(root)), _file(p)] for p in _sources(root)])
+    return digest([[str(p.relative_to(root)), _file(p)] for p in _sources(root)])
 
 
 def _sources(root: Path) -> list[Path]:
@@ -89,7 +92,8 @@ def _file(path: Path) -> str | None:
         return None
 
 
-def _digest(data: Any) -> str:
+def digest(data: Any) -> str:
+    """A name for plain data: equal data, equal name."""
     text = json.dumps(data, sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
@@ -144,7 +148,7 @@ class Store:
         """The run kept under `key`, if it is whole and still holds; else None."""
         path = self.path(docname, key)
         run = self.read(path)
-        if run is None or not self._holds(run["depends"]):
+        if run is None or not self._holds(run.get("depends", NOTHING)):
             return None
         with contextlib.suppress(OSError):  # a read-only cache still serves
             os.utime(path)
@@ -160,11 +164,15 @@ class Store:
         except (OSError, ValueError):
             return None
 
-    def save(self, docname: str, key: str, run: dict[str, Any]) -> None:
-        """Keep a run. The file appears whole or not at all."""
+    def save(self, docname: str, key: str, run: dict[str, Any]) -> dict[str, Any]:
+        """Keep a run, and return it as `load` would, with the seal of its content.
+
+        The file appears whole or not at all.
+        """
         body = json.dumps(run, sort_keys=True, ensure_ascii=False)
         seal = hashlib.sha256(body.encode()).hexdigest()
         write_whole(self.path(docname, key), f"{seal}\n{body}")
+        return {**run, "seal": seal}
 
     def prune(self) -> None:
         """Remove the entries that no build has used for a month."""
