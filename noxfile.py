@@ -158,24 +158,26 @@ def linkcheck(session: nox.Session) -> None:
 
 @nox.session(python=NEWEST, default=False)
 def docs_gpu(session: nox.Session) -> None:
-    """Execute and build the book on an NVIDIA GPU, into _build/gpu."""
+    """Execute and build the book on an NVIDIA GPU, into _build/gpu; record it."""
     _require_hardware(session, _gpus(), "GPU (no driver that nvidia-smi can reach)")
     _install(session, "docs", "gpu")
     # The kernels of several chapters share the GPU, so none may take it all.
     env = {"JAX_PLATFORMS": "cuda,cpu", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
     _require_devices(session, "gpu", env)
     _build(session, "_build/gpu", env)
+    _python(session, "-m", "justafter.book", "record", env=env)
 
 
 @nox.session(python=NEWEST, default=False)
 def docs_tpu(session: nox.Session) -> None:
-    """Execute and build the book on a TPU, into _build/tpu."""
+    """Execute and build the book on a TPU, into _build/tpu; record it."""
     _require_hardware(session, _tpus(), "TPU (no /dev/accel* and no /dev/vfio/N)")
     _install(session, "docs", "tpu")
     env = {"JAX_PLATFORMS": "tpu,cpu"}
     _require_devices(session, "tpu", env)
     # A TPU belongs to one process at a time.
     _build(session, "_build/tpu", env, "--jobs", "1")
+    _python(session, "-m", "justafter.book", "record", "--jobs", "1", env=env)
 
 
 @nox.session(python=NEWEST, default=False)
@@ -207,6 +209,8 @@ LOCKS = {
     "tests": ["pyproject.toml", "--extra=book", "--group=tests"],
     "lint": ["--group=lint"],
     "nox": ["--group=nox"],
+    # What a machine needs that brings its own JAX, NumPy and Matplotlib.
+    "record": ["--group=record", "--constraints=requirements-docs.txt"],
     # Only what JAX needs besides; the rest comes from the book's own lock.
     "gpu": ["--group=gpu", "--constraints=requirements-docs.txt"],
     "tpu": ["--group=tpu", "--constraints=requirements-docs.txt"],

@@ -33,7 +33,7 @@ myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath"
 nb_execution_mode = {mode!r}
 nb_execution_timeout = 300
 nb_execution_allow_errors = True
-suppress_warnings = ["myst", "ref", "toc", "mystnb", "docutils"]
+suppress_warnings = ["myst", "ref", "toc", "mystnb", "docutils", "misc"]
 """
 
 
@@ -76,7 +76,7 @@ extensions = ["myst_nb", "sphinx_design", "justafter.book"]
 html_theme = "sphinx_book_theme"
 html_math_renderer = "mathml"
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath"]
-suppress_warnings = ["myst", "ref", "toc", "docutils"]
+suppress_warnings = ["myst", "ref", "toc", "docutils", "misc.highlighting_failure"]
 """
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -11,6 +12,8 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
+
+from justafter.book._records import slug
 
 CONF = """\
 project = "Tiny"
@@ -111,6 +114,21 @@ def copy_of(book: TinyBook, root: Path) -> TinyBook:
     """A copy of a book, with what has been executed of it."""
     shutil.copytree(book.root, root, dirs_exist_ok=True)
     return TinyBook(root)
+
+
+def pretend(book: TinyBook, device: str) -> None:
+    """Let the records that were made here be another device's."""
+    folder = book.root / "tests" / "records"
+    for path in (folder / "cpu").rglob("*.json"):
+        record = json.loads(path.read_text("utf-8"))
+        record["provenance"] |= {
+            "device_kind": device,
+            "platform": "gpu",
+            "driver": "1.2.3",
+            "date": "2001-02-03",
+        }
+        path.write_text(json.dumps(record), "utf-8")
+    (folder / "cpu").rename(folder / slug(device))
 
 
 @pytest.fixture

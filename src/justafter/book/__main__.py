@@ -43,6 +43,9 @@ def _parser() -> argparse.ArgumentParser:
     execute.set_defaults(run=_execute)
     pin = commands.add_parser("pin", help="accept the outputs as they are now")
     pin.set_defaults(run=_pin)
+    record = commands.add_parser("record", help="write what this platform gives")
+    record.add_argument("--records", type=Path, default=Path("tests/records"))
+    record.set_defaults(run=_record)
     snapshot = commands.add_parser("snapshot", help="write what every cell gives here")
     snapshot.add_argument("file", type=Path)
     snapshot.set_defaults(run=_snapshot)
@@ -52,11 +55,11 @@ def _parser() -> argparse.ArgumentParser:
     drift.add_argument("--records", type=Path, default=Path("tests/drift"))
     drift.add_argument("--page", type=Path, default=Path("docs/releases.md"))
     drift.set_defaults(run=_drift)
-    for command in (build, execute, pin, snapshot):
+    for command in (build, execute, pin, record, snapshot):
         command.add_argument("--source", type=Path, default=Path("docs"))
         command.add_argument("--cache", type=Path, default=Path("_build/cache"))
         command.add_argument("--jobs", type=int, help="chapters at once")
-    for command in (execute, pin, snapshot):
+    for command in (execute, pin, record, snapshot):
         command.add_argument("--only", nargs="+", metavar="CHAPTER", help="by name")
     return parser
 
@@ -90,6 +93,12 @@ def _pin(options: argparse.Namespace, progress: Progress) -> None:
 
     folder = options.source.resolve().parent / "tests" / "pins"
     accept(_settings(options), folder, progress)
+
+
+def _record(options: argparse.Namespace, progress: Progress) -> None:
+    from ._export import export
+
+    export(_settings(options), options.records, progress)
 
 
 def _snapshot(options: argparse.Namespace, progress: Progress) -> None:

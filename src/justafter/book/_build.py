@@ -33,6 +33,7 @@ def build(settings: Settings, config: Path, output: Path, progress: Progress) ->
         if book.errors:
             raise BookError(_report(book))
         progress.note(count_cells(book))
+        progress.note(_records_note(book))
         _render(settings, config, work, book)
         _publish(work / "html", output)
     progress.note(f"The book stands at {_shown(output / 'index.html')}")
@@ -44,6 +45,23 @@ def _report(book: Book) -> str:
     return "\n\n".join(
         [*map(str, book.errors), f"{count} {noun}: nothing was published"]
     )
+
+
+def _records_note(book: Book) -> str:
+    """Which platforms' records the pages show, and which records are stale."""
+    cells = [found for by_cell in book.records.values() for found in by_cell.values()]
+    labels = sorted({record.label for found in cells for record in found})
+    lines = []
+    if cells or not book.stale:
+        where = f"a record of {', '.join(labels)}" if cells else "another platform"
+        lines.append(f"{len(cells)} cells show {where}")
+    if book.stale:
+        lines.append(
+            f"{len(book.stale)} records are stale and not shown: their cells have"
+            " changed; 'nox -s docs_gpu' makes them anew"
+        )
+        lines += [f"  {name}" for name in book.stale]
+    return "\n".join(lines)
 
 
 @contextlib.contextmanager

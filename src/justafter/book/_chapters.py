@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import yaml
 from myst_nb.core.read import (
@@ -73,14 +74,19 @@ class Cell:
 
 @dataclass(frozen=True)
 class Chapter:
-    """One page that executes. `leading` values stand above the first cell."""
+    """One page that executes. `leading` values stand above the first cell.
+
+    `limit` is how long a cell may take (seconds), `platform` the one that the chapter
+    runs on wherever the book is built; None for the default.
+    """
 
     docname: str
     path: Path
     text: str
     cells: tuple[Cell, ...]
     leading: tuple[Value, ...]
-    limit: float | None
+    limit: float | None = None
+    platform: str | None = None
 
     @property
     def title(self) -> str:
@@ -137,7 +143,7 @@ def read_chapter(path: Path, source: Path) -> Chapter | None:
         docname=path.relative_to(source).with_suffix("").as_posix(),
         path=path,
         text=text,
-        limit=limit_of(front, text, path),
+        **_options(front, text, path),
         **_cells(notebook, text, path),
     )
 
@@ -183,20 +189,21 @@ def front_matter(text: str, path: Path) -> dict:
     return data or {}
 
 
-def limit_of(front: dict, text: str, path: Path) -> float | None:
-    """The seconds that a cell of this chapter may take; None for the default."""
+def _options(front: dict, text: str, path: Path) -> dict[str, Any]:
+    """What a chapter's front matter says about how it executes."""
     settings = front.get("justafter") or {}
-    unknown = sorted(set(settings) - {"limit"})
-    limit = settings.get("limit")
+    unknown = sorted(set(settings) - {"limit", "platform"})
+    limit, platform = settings.get("limit"), settings.get("platform")
     good = limit is None or (isinstance(limit, (int, float)) and limit > 0)
-    if unknown or not good:
+    if unknown or not good or platform not in (None, "cpu"):
         raise PageError(
             path,
             line_of(text, "justafter"),
             f"front matter 'justafter: {settings}' is not understood",
-            "it may say 'limit': the seconds that a cell may take",
+            "it may say 'limit', the seconds that a cell may take, and"
+            " 'platform: cpu', to run there wherever the book is built",
         )
-    return limit
+    return {"limit": limit, "platform": platform}
 
 
 def line_of(text: str, word: str) -> int:

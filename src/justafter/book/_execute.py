@@ -29,9 +29,16 @@ from ._errors import BookError, PageError
 from ._figures import light_style
 from ._pins import check_pins
 from ._progress import Progress
+from ._records import Record, current, read_records
 from ._settings import Settings
 from ._snippets import Snippets, snippets_of
-from ._store import Store, chapter_key, dependencies, environment_fingerprint
+from ._store import (
+    Store,
+    chapter_key,
+    dependencies,
+    digest,
+    environment_fingerprint,
+)
 
 #: Set for the processes that run chapters, unless the caller chose otherwise.
 #: JAX prints some sets, so the order in which Python hashes text is fixed as well.
@@ -48,6 +55,8 @@ class Book:
     errors: list[PageError] = field(default_factory=list)
     pins: Path | None = None
     snippets: dict[str, Snippets] = field(default_factory=dict)
+    records: dict[str, dict[int, list[Record]]] = field(default_factory=dict)
+    stale: list[str] = field(default_factory=list)
 
     @property
     def missing(self) -> list[Chapter]:
@@ -69,6 +78,35 @@ class Book:
                 if self.pins is not None and run["provenance"]["platform"] == "cpu":
                     self.errors += check_pins(chapter, run, self.pins)
         self.errors.sort(key=lambda error: (str(error.path), error.line))
+
+    def take_records(self, folder: Path | None) -> None:
+        """Note which records of other platforms hold, and which are stale.
+
+        Raises:
+            BookError: a file in `folder` is not a record.
+        """
+        found = read_records(folder) if folder else {}
+        stale = []
+        for docname, records in found.items():
+            chapter = self.chapter(docname)
+            if chapter is None or docname not in self.snippets:
+                stale += [(docname, record) for record in records]
+                continue
+            programs = self.snippets[docname].programs
+            run = self.runs[docname]
+            self.records[docname], old = current(chapter, run, programs, records)
+            stale += [(docname, record) for record in old]
+        self.stale = [
+            f"{name}, cell {record.number}, {record.label}" for name, record in stale
+        ]
+
+    def seal(self, docname: str) -> str:
+        """A name for all that a chapter's page shows of its execution."""
+        shown = {
+            number: [[record.provenance, record.outputs] for record in records]
+            for number, records in self.records.get(docname, {}).items()
+        }
+        return digest([self.runs[docname]["seal"], shown])
 
 
 def execute(settings: Settings, progress: Progress) -> Book:
@@ -92,6 +130,8 @@ def execute(settings: Settings, progress: Progress) -> Book:
             missing.sort(key=lambda chapter: -_expected(store, chapter))
             book.errors += _Pool(settings, progress, finished).run(missing)
     book.check(_snippet_store(settings))
+    if settings.only is None:
+        book.take_records(settings.records)
     for each in (store, _snippet_store(settings)):
         each.prune()
     return book
@@ -114,6 +154,8 @@ def kept(settings: Settings) -> Book:
     """The book as far as it has been executed, without executing anything."""
     book, _ = _open(settings)
     book.check(_snippet_store(settings))
+    if settings.only is None:
+        book.take_records(settings.records)
     return book
 
 
@@ -270,6 +312,7 @@ class _Pool:
             turnstile=str(locks / "turnstile"),
             room=str(locks / "room"),
             style=light_style(),
+            platform=chapter.platform,
         )
         receiver, sender = self.context.Pipe(duplex=False)
         process = self.context.Process(

@@ -23,6 +23,7 @@ from ._pages import (
     DarkTwins,
     MarkVaryingOutputs,
     ProgramBoxes,
+    RecordTabs,
     ValueRole,
     executed_notebook,
     stamp,
@@ -52,6 +53,7 @@ def hand_over(book: Book) -> None:
 
 def setup_extension(app: Sphinx) -> None:
     """Execute the book when Sphinx starts reading, and render what came of it."""
+    app.setup_extension("sphinx_design")
     app.add_config_value("justafter_cache", "", "", str)
     app.connect("config-inited", _read_through_us)
     app.connect("env-get-outdated", _outdated)
@@ -62,6 +64,7 @@ def setup_extension(app: Sphinx) -> None:
     app.add_transform(MarkVaryingOutputs)
     app.add_transform(DarkTwins)
     app.add_transform(ProgramBoxes)
+    app.add_transform(RecordTabs)
     app.connect("builder-inited", _own_files)
     app.connect("html-page-context", _offer_downloads, priority=900)
     app.connect("build-finished", _write_downloads)
@@ -103,7 +106,7 @@ def _outdated(
     if _book.errors:
         raise ChapterFailure("\n\n".join(map(str, _book.errors)))
     before: dict[str, str] = getattr(env, "justafter_runs", {})
-    now = {docname: run["seal"] for docname, run in _book.runs.items()}
+    now = {docname: _book.seal(docname) for docname in _book.runs}
     env.justafter_runs = now  # type: ignore[attr-defined]
     return [docname for docname in now if before.get(docname) != now[docname]]
 
@@ -138,7 +141,8 @@ def read_page(text: str) -> NotebookNode:
             if chapter.text.rstrip() == text.rstrip():
                 run = _book.runs[chapter.docname]
                 programs = _book.snippets[chapter.docname].programs
-                return executed_notebook(text, chapter.path, run, programs)
+                records = _book.records.get(chapter.docname, {})
+                return executed_notebook(text, chapter.path, run, programs, records)
     return parse(text, Path("page"))
 
 
@@ -147,7 +151,9 @@ def _end_page(app: Sphinx, doctree: nodes.document) -> None:
     docname = app.env.current_document.docname
     if _book is not None and docname in _book.runs:
         sections = [n for n in doctree.children if isinstance(n, nodes.section)]
-        (sections[-1] if sections else doctree).append(stamp(_book.runs[docname]))
+        varies = any(cell.varies for cell in _book.chapter(docname).cells)
+        box = stamp(_book.runs[docname], _book.records.get(docname, {}), varies)
+        (sections[-1] if sections else doctree).append(box)
 
 
 def _own_files(app: Sphinx) -> None:

@@ -11,11 +11,13 @@ from docutils import nodes
 from nbformat import NotebookNode
 from sphinx.transforms import SphinxTransform
 from sphinx.util.docutils import SphinxRole
+from sphinx_design.shared import create_component
 
 from ._chapters import parse
 from ._execute import date_of
 from ._figures import dark_twin
 from ._programs import Program
+from ._records import Record, slug
 
 #: What a folded cell says, by the tag that folds it.
 PROMPTS = {"check": "Checked", "solution": "Show the solution"}
@@ -23,9 +25,13 @@ _FOLDS = {"check": "hide-cell", "solution": "hide-cell"}
 
 
 def executed_notebook(
-    text: str, path: Path, run: dict[str, Any], programs: list[Program | None]
+    text: str,
+    path: Path,
+    run: dict[str, Any],
+    programs: list[Program | None],
+    records: dict[int, list[Record]],
 ) -> NotebookNode:
-    """The page as a notebook with the outputs of its run, and its programs."""
+    """The page as a notebook with its run's outputs, its programs and its records."""
     notebook = parse(text, path)
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     together = zip(cells, run["cells"], programs, strict=True)
@@ -34,6 +40,12 @@ def executed_notebook(
         cell.metadata["program"] = program.text if program else None
         cell.outputs = [nbformat.from_dict(item) for item in record["outputs"]]
         _present(cell)
+        if elsewhere := records.get(count):
+            cell.metadata["device"] = _device(run["provenance"])
+            at = notebook.cells.index(cell) + 1
+            notebook.cells[at:at] = [_recorded(cell, each) for each in elsewhere]
+            lines = notebook.metadata["source_map"]
+            lines[at:at] = [lines[at - 1]] * len(elsewhere)
     notebook.metadata["kernelspec"] = {
         "name": "python3",
         "display_name": "Python 3",
@@ -45,6 +57,35 @@ def executed_notebook(
         "version": run["provenance"]["python"],
     }
     return notebook
+
+
+def _recorded(cell: NotebookNode, record: Record) -> NotebookNode:
+    """A cell that carries what another platform gave, for `RecordTabs` to move."""
+    made = nbformat.v4.new_code_cell(cell.source, execution_count=cell.execution_count)
+    made.metadata = nbformat.from_dict(dict(cell.metadata))
+    made.metadata["record"] = {"label": record.label, "stamp": _where(record)}
+    made.metadata["program"] = None
+    made.outputs = [nbformat.from_dict(item) for item in record.outputs]
+    return made
+
+
+def _where(record: Record) -> str:
+    """Where and when a record was made, in words."""
+    facts = record.provenance
+    parts = [
+        f"{facts['device_count']} × {facts['device_kind']}",
+        *([f"driver {facts['driver']}"] if "driver" in facts else []),
+        f"JAX {facts['jax']}",
+        f"Python {facts['python']}",
+        facts["date"],
+    ]
+    return "Recorded on " + ", ".join(parts)
+
+
+def _device(facts: dict[str, Any]) -> str:
+    """The page's own device, as the reader chooses it."""
+    kind = facts["device_kind"]
+    return "CPU" if facts["platform"] == "cpu" else kind
 
 
 def _present(cell: NotebookNode) -> None:
@@ -141,6 +182,52 @@ class ProgramBoxes(SphinxTransform):
                 cell.insert(cell.index(source) + 1, reason)
 
 
+class RecordTabs(SphinxTransform):
+    """Where a cell was recorded on other platforms, set their outputs side by side.
+
+    The tabs are sphinx-design's: radio buttons, so they work by keyboard and without
+    scripts; its script keeps the reader's choice from page to page.
+    """
+
+    default_priority = 213
+
+    def apply(self, **kwargs: Any) -> None:
+        home = tabs = None
+        for cell in list(self.document.findall(_is_cell)):
+            record = cell["cell_metadata"].get("record")
+            output = next(cell.findall(_is_output), None)
+            if record is None:
+                home, tabs = cell, None
+                continue
+            cell.parent.remove(cell)
+            if tabs is None:
+                tabs = _tab_set()
+                own = next(home.findall(_is_output), None)
+                device = home["cell_metadata"]["device"]
+                tabs += _tab(device, own.children if own else [], checked=True)
+                if own is None:
+                    own = output.deepcopy()
+                    home += own
+                own.children = []
+                own += tabs
+            line = nodes.paragraph("", record["stamp"], classes=["record-stamp"])
+            tabs += _tab(record["label"], [*output.children, line])
+
+
+def _tab_set() -> nodes.container:
+    return create_component("tab-set", classes=["sd-tab-set", "records"])
+
+
+def _tab(label: str, content: list[nodes.Node], checked: bool = False) -> nodes.Node:
+    """One output among the tabs; the choice is shared by all that have its label."""
+    tab = create_component("tab-item", classes=["sd-tab-item"], selected=checked)
+    heading = nodes.rubric(label, label, classes=["sd-tab-label"])
+    heading["sync_group"], heading["sync_id"] = "platform", slug(label)
+    tab += heading
+    tab += create_component("tab-content", classes=["sd-tab-content"], children=content)
+    return tab
+
+
 def program_box(program: str) -> nodes.container:
     """A folded box with a program, readable and copyable without scripts too."""
     lines = len(program.splitlines())
@@ -174,8 +261,13 @@ def _is_output(node: nodes.Node) -> bool:
     )
 
 
-def stamp(run: dict[str, Any]) -> nodes.container:
-    """When, where and how long a chapter was executed, from what its run recorded."""
+def stamp(
+    run: dict[str, Any], records: dict[int, list[Record]], varies: bool
+) -> nodes.container:
+    """When, where and how long a chapter was executed, from what its run recorded.
+
+    A page with outputs that vary says on which other platforms it was recorded.
+    """
     facts = run["provenance"]
     count = facts["device_count"]
     devices = f"{count} × {facts['device_kind']}" if count > 1 else facts["device_kind"]
@@ -191,6 +283,11 @@ def stamp(run: dict[str, Any]) -> nodes.container:
         f" on {devices} with JAX {facts['jax']}, Python {facts['python']}, in "
     )
     line += _measured(f"{run['seconds']:.1f} s")
+    if records:
+        where = sorted({_where(each) for found in records.values() for each in found})
+        line += nodes.Text("".join(f". {text}" for text in where) + ".")
+    elif varies and facts["platform"] == "cpu":
+        line += nodes.Text(". No accelerator has been recorded for this page yet.")
     box += line
     return box
 

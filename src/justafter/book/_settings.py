@@ -24,6 +24,7 @@ class Settings:
             with `justafter: {limit: seconds}` in its front matter.
         output_limit: how many characters one cell may print.
         pins: the folder with the pinned outputs; None to compare nothing.
+        records: the folder with what other platforms gave; None to show none.
         only: the chapters to look at, by name; None for all.
         keep_going: run the cells after one that failed as well.
     """
@@ -34,15 +35,18 @@ class Settings:
     cell_seconds: float = 180.0
     output_limit: int = 1_000_000
     pins: Path | None = None
+    records: Path | None = None
     only: frozenset[str] | None = None
     keep_going: bool = False
 
     @classmethod
     def of(cls, source: Path, cache: Path | None = None, **options: Any) -> Settings:
-        """The settings of the project that `source` is in, pins included."""
-        pins = source.parent / "tests" / "pins"
+        """The settings of the project that `source` is in, pins and records too."""
+        for name in ("pins", "records"):
+            folder = source.parent / "tests" / name
+            options.setdefault(name, folder if folder.is_dir() else None)
         cache = cache or source.parent / "_build" / "cache"
-        return cls(source, cache, pins=pins if pins.is_dir() else None, **options)
+        return cls(source, cache, **options)
 
     @property
     def project(self) -> Path:

@@ -51,7 +51,7 @@ def chapter_key(chapter: Chapter, environment: str) -> str:
         for cell in chapter.cells
     ]
     leading = [value.expression for value in chapter.leading]
-    return digest([chapter.docname, cells, leading, environment])
+    return digest([chapter.docname, chapter.platform, cells, leading, environment])
 
 
 def environment_fingerprint(platform_name: str) -> str:

@@ -57,6 +57,7 @@ class Job:
     turnstile: str
     room: str
     style: dict[str, Any] = field(default_factory=dict)
+    platform: str | None = None
 
 
 class OutputLimit(BaseException):
@@ -84,6 +85,8 @@ def run_chapter(job: Job, events: Connection) -> None:
 
 def _run(job: Job, events: Connection) -> None:
     files = _record_opened_files(Path(job.project))
+    if job.platform:
+        _choose_platform(job.platform)
     with tempfile.TemporaryDirectory(prefix="justafter-") as folder:
         os.environ["IPYTHONDIR"] = folder
         workplace = Path(folder, "work")
@@ -102,6 +105,14 @@ def _run(job: Job, events: Connection) -> None:
                 return
         events.send(("done", _facts(files)))
         os.chdir(os.sep)
+
+
+def _choose_platform(platform: str) -> None:
+    """Run on this platform: JAX was imported before the chapter was known."""
+    import jax
+
+    os.environ["JAX_PLATFORMS"] = platform
+    jax.config.update("jax_platforms", platform)
 
 
 def _own_process_group() -> None:

@@ -1,0 +1,211 @@
+"""Records: what cells gave on another platform, each with where that was.
+
+One JSON file a chapter, in a folder a platform, made to be read in a diff, with
+its figures beside it. A record belongs to a program: the cell with everything it
+depends on. When that changes, the record is stale and is no longer shown.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ._chapters import Chapter
+from ._compare import same_output
+from ._errors import BookError
+from ._pins import RELATIVE_TOLERANCE, pin_path, pins_of, read_pins
+from ._programs import Program
+from ._store import digest, write_whole
+
+_SVG = "image/svg+xml"
+
+
+@dataclass(frozen=True)
+class Record:
+    """What one cell gave on another platform.
+
+    Attributes:
+        number: the cell, counted from 1.
+        program: the digest of the cell's program.
+        outputs: what it gave, in nbformat's form.
+        provenance: platform, device kind and count, driver, versions, date.
+    """
+
+    number: int
+    program: str
+    outputs: list[dict[str, Any]]
+    provenance: dict[str, Any]
+
+    @property
+    def label(self) -> str:
+        """The device, as the reader chooses it."""
+        return self.provenance["device_kind"]
+
+
+def slug(label: str) -> str:
+    """A device's name as part of a path.
+
+    >>> slug("NVIDIA H200")
+    'nvidia-h200'
+    """
+    return re.sub(r"[^a-z0-9]+", "-", label.lower()).strip("-")
+
+
+def program_digest(chapter: Chapter, number: int, programs: list[Any]) -> str:
+    """What a cell's output depends on: its program, without the first comment."""
+    program: Program | None = programs[number - 1]
+    if program is None:
+        return digest([cell.source for cell in chapter.cells[:number]])
+    return digest(program.text.partition("\n")[2])
+
+
+def records_of(
+    chapter: Chapter, run: dict[str, Any], programs: list[Any], pins: Path | None
+) -> list[Record]:
+    """A record of each cell whose output here is not the one that is pinned.
+
+    Cells marked as measured or depending on the device are always recorded.
+    """
+    differing = set(_differing(chapter, run, pins))
+    return [
+        Record(
+            cell.number,
+            program_digest(chapter, cell.number, programs),
+            result["outputs"],
+            run["provenance"],
+        )
+        for cell, result in zip(chapter.cells, run["cells"], strict=True)
+        if result["outputs"] and (cell.varies or cell.number in differing)
+    ]
+
+
+def _differing(chapter: Chapter, run: dict, pins: Path | None) -> Iterator[int]:
+    """The cells whose output is not the pinned one; all of them without pins."""
+    now = pins_of(chapter, run)[-len(chapter.cells) :]
+    path = pin_path(pins, chapter.docname) if pins else None
+    pinned = read_pins(path.read_text("utf-8")) if path and path.exists() else []
+    known = {pin.source: pin.output for pin in pinned}
+    for cell, pin in zip(chapter.cells, now, strict=True):
+        expected = known.get(pin.source)
+        if expected is None or same_output(
+            expected, pin.output or "", RELATIVE_TOLERANCE
+        ):
+            yield cell.number
+
+
+def write_records(records: list[Record], docname: str, folder: Path) -> Path | None:
+    """Write a chapter's records below `folder`; remove those it had before."""
+    if not records:
+        for old in folder.glob(f"*/{docname}.json"):
+            old.unlink()
+        return None
+    path = folder / slug(records[0].label) / f"{docname}.json"
+    for old in path.parent.glob(f"{path.stem}-*.svg"):
+        old.unlink()
+    cells = [
+        {
+            "number": record.number,
+            "program": record.program,
+            "outputs": [_unfold(o, path, record.number) for o in record.outputs],
+        }
+        for record in records
+    ]
+    text = {"provenance": records[0].provenance, "cells": cells}
+    write_whole(path, json.dumps(text, indent=1, ensure_ascii=False) + "\n")
+    return path
+
+
+def _unfold(output: dict[str, Any], path: Path, number: int) -> dict[str, Any]:
+    """An output with its figures in files and its text as lines."""
+    made = {k: _lines(v) for k, v in output.items() if k != "metadata"}
+    if "data" in output:
+        data = {kind: _lines(value) for kind, value in output["data"].items()}
+        if _SVG in data:
+            figures = len(list(path.parent.glob(f"{path.stem}-{number}-*.svg")))
+            figure = path.with_name(f"{path.stem}-{number}-{figures + 1}.svg")
+            write_whole(figure, output["data"][_SVG])
+            data[_SVG] = {"file": figure.name}
+        made["data"] = data
+    return made
+
+
+def _lines(value: Any) -> Any:
+    if isinstance(value, str) and "\n" in value.rstrip("\n"):
+        return value.splitlines(keepends=True)
+    return value
+
+
+def read_records(folder: Path) -> dict[str, list[Record]]:
+    """Every record below `folder`, by chapter.
+
+    Raises:
+        BookError: a file is no record; it is named.
+    """
+    found: dict[str, list[Record]] = {}
+    for path in sorted(folder.glob("*/**/*.json")):
+        docname = "/".join(path.relative_to(folder).with_suffix("").parts[1:])
+        try:
+            text = json.loads(path.read_text("utf-8"))
+            records = [
+                Record(
+                    cell["number"],
+                    cell["program"],
+                    [_fold(output, path) for output in cell["outputs"]],
+                    text["provenance"],
+                )
+                for cell in text["cells"]
+            ]
+            assert all(record.label for record in records)
+        except (ValueError, KeyError, TypeError, OSError) as error:
+            raise BookError(
+                f"{path}: not a record ({type(error).__name__}: {error});"
+                " delete it, or write it again with 'nox -s docs_gpu'"
+            ) from None
+        found.setdefault(docname, []).extend(records)
+    return found
+
+
+def _fold(output: dict[str, Any], path: Path) -> dict[str, Any]:
+    """The inverse of `_unfold`."""
+    made = {key: _joined(value) for key, value in output.items()}
+    if output["output_type"] in ("display_data", "execute_result"):
+        made["metadata"] = {}
+        made["data"] = {
+            kind: path.with_name(value["file"]).read_text("utf-8")
+            if isinstance(value, dict)
+            else _joined(value)
+            for kind, value in output["data"].items()
+        }
+    return made
+
+
+def _joined(value: Any) -> Any:
+    is_lines = isinstance(value, list) and all(isinstance(v, str) for v in value)
+    return "".join(value) if is_lines else value
+
+
+def current(
+    chapter: Chapter, run: dict[str, Any], programs: list[Any], records: list[Record]
+) -> tuple[dict[int, list[Record]], list[Record]]:
+    """The records that hold of a chapter, by cell, and those that are stale.
+
+    A record of the kind of device that the page itself ran on is left out.
+    """
+    digests = {
+        program_digest(chapter, cell.number, programs): cell.number
+        for cell in chapter.cells
+    }
+    here = run["provenance"]["device_kind"]
+    holding: dict[int, list[Record]] = {}
+    stale = []
+    for record in records:
+        number = digests.get(record.program)
+        if number is None:
+            stale.append(record)
+        elif record.label != here:
+            holding.setdefault(number, []).append(record)
+    return holding, stale

@@ -1,0 +1,111 @@
+"""Records of another platform: shown while they hold, dropped when they are stale."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from .conftest import TinyBook, copy_of, new_book, pretend
+
+FRONT = """\
+---
+file_format: mystnb
+kernelspec: {name: python3}
+justafter: {platform: cpu}
+---
+
+"""
+
+
+@pytest.fixture(scope="module")
+def recorded_once(tmp_path_factory: pytest.TempPathFactory) -> TinyBook:
+    """A book with pins, and with records as if a device called Pretend made them."""
+    book = new_book(tmp_path_factory.mktemp("records"))
+    book.chapter(
+        "one",
+        "import jax\nscale = 2",
+        "print('the same everywhere')",
+        ":tags: [device]\nprint(scale, jax.devices()[0].platform)\nassert scale",
+        ":tags: [measured]\n:alt: A line\n"
+        "import time\nimport matplotlib.pyplot as plt\n"
+        "plt.plot([0, time.time()])\nplt.show()\nassert scale",
+    )
+    book.chapter(
+        "here",
+        ":tags: [device]\nimport jax\njax.devices()[0].platform\nassert jax\nprint(1)",
+        front=FRONT,
+    )
+    book.index("one", "here")
+    for command in ("pin", "record"):
+        status, output = book.run(command)
+        assert status == 0, output
+    assert "2 cells recorded" in output
+    pretend(book, "Pretend <X>")
+    path = book.root / "tests" / "records" / "pretend-x" / "one.json"
+    path.write_text(path.read_text().replace('"2 cpu', '"2 on the other device'))
+    return book
+
+
+@pytest.fixture
+def recorded(recorded_once: TinyBook, tmp_path: Path) -> TinyBook:
+    return copy_of(recorded_once, tmp_path)
+
+
+def test_a_record_stands_beside_the_pages_own_output_with_its_provenance(recorded):
+    assert "2 cells show a record of Pretend <X>" in recorded.built()
+    page = recorded.html("one")
+    assert page.count('data-sync-id="pretend-x"') == 2, "one tab for each cell"
+    assert page.count('data-sync-id="cpu"') == 2
+    assert "2 on the other device" in page
+    assert "2 cpu" in page
+    where = "Recorded on 1 × Pretend &lt;X&gt;, driver 1.2.3, JAX "
+    assert page.count(where) == 3, "at both cells and in the page's stamp"
+    assert "2001-02-03" in page
+    assert page.count("<img") == 4, "two figures, each with its dark twin"
+    assert "data-sync-id" not in recorded.html("here")
+
+
+def test_what_is_the_same_everywhere_is_not_recorded(recorded):
+    record = recorded.root / "tests" / "records" / "pretend-x" / "one.json"
+    assert [c["number"] for c in json.loads(record.read_text())["cells"]] == [3, 4]
+    assert not list(record.parent.glob("here*")), "that chapter runs on the CPU"
+
+
+def test_a_stale_record_is_listed_and_not_shown(recorded):
+    recorded.built()
+    path = recorded.root / "docs" / "one.md"
+    path.write_text(path.read_text().replace("scale = 2", "scale = 3"))
+    assert recorded.run("pin")[0] == 0
+    output = recorded.built()
+    # The figure does not depend on the scale, but its check does.
+    assert "2 records are stale and not shown" in output
+    assert "one, cell 3, Pretend <X>" in output
+    assert "2 on the other device" not in recorded.html("one")
+
+
+def test_without_records_the_page_says_so_and_is_the_cpus(recorded):
+    for path in (recorded.root / "tests" / "records").rglob("*.json"):
+        path.unlink()
+    assert "0 cells show another platform" in recorded.built()
+    page = recorded.html("one")
+    assert "data-sync-id" not in page
+    assert "No accelerator has been recorded for this page yet" in page
+
+
+def test_a_new_record_renders_the_page_anew(recorded):
+    recorded.built()
+    path = recorded.root / "tests" / "records" / "pretend-x" / "one.json"
+    path.write_text(path.read_text().replace("on the other", "from the other"))
+    recorded.built()
+    assert "2 from the other device" in recorded.html("one")
+
+
+def test_a_broken_record_is_named(recorded):
+    path = recorded.root / "tests" / "records" / "pretend-x" / "one.json"
+    path.write_text('{"cells": [{"number": 1}]}')
+    status, output = recorded.build()
+    assert status == 1
+    assert f"{path}: not a record (KeyError" in output
+    assert "delete it, or write it again" in output

@@ -1,0 +1,76 @@
+"""The outputs of two platforms: chosen once, by mouse or keyboard, for all pages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from ..book.conftest import TinyBook, new_book, pretend
+
+ROOT = Path(__file__).parents[2]
+CELL = ":tags: [device]\nimport jax\nprint({}, jax.devices()[0].platform)\nassert jax"
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory: pytest.TempPathFactory) -> TinyBook:
+    """Two chapters with two recorded cells each, built as the book is."""
+    book = new_book(tmp_path_factory.mktemp("tabs"))
+    for name in ("one", "two"):
+        book.chapter(name, CELL.format(1), CELL.format(2))
+    book.index("one", "two")
+    for command in ("pin", "record"):
+        status, output = book.run(command)
+        assert status == 0, output
+    pretend(book, "Pretend X1")
+    status, output = book.run("build", "--config", str(ROOT / "conf"))
+    assert status == 0, output
+    return book
+
+
+@pytest.fixture(params=[True, False], ids=["scripts", "no scripts"])
+def scripts(request: pytest.FixtureRequest) -> bool:
+    return request.param
+
+
+@pytest.fixture
+def context(browser: Browser, scripts: bool):
+    context = browser.new_context(
+        java_script_enabled=scripts, viewport={"width": 390, "height": 844}
+    )
+    yield context
+    context.close()
+
+
+def opened(context: BrowserContext, book: TinyBook, name: str) -> Page:
+    page = context.new_page()
+    page.goto((book.site / f"{name}.html").as_uri())
+    return page
+
+
+def stamps(page: Page) -> list[bool]:
+    """For each recorded cell whether the other platform's output is in sight."""
+    return [stamp.is_visible() for stamp in page.locator(".record-stamp").all()]
+
+
+def test_the_page_opens_with_its_own_output(context, book):
+    page = opened(context, book, "one")
+    assert stamps(page) == [False, False]
+    expect(page.get_by_text("1 cpu").first).to_be_visible()
+
+
+def test_a_choice_by_mouse_holds_for_the_cell_or_with_scripts_for_all(
+    context, book, scripts
+):
+    page = opened(context, book, "one")
+    page.locator("label", has_text="Pretend X1").first.click()
+    assert stamps(page) == [True, scripts]
+
+
+def test_a_choice_by_keyboard_is_kept_on_the_next_page(context, book, scripts):
+    page = opened(context, book, "one")
+    page.locator(".records input").first.focus()
+    page.keyboard.press("ArrowRight")
+    assert stamps(page) == [True, scripts]
+    assert stamps(opened(context, book, "two")) == [scripts, scripts]
