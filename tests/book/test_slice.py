@@ -536,6 +536,12 @@ def test_what_is_refused_elsewhere_does_not_concern_a_cell():
     assert kept("x = 1", "print(eval('x'))", "!ls", "print(x)") == ["x = 1", "print(x)"]
 
 
+def test_code_that_runs_in_a_namespace_of_its_own_hides_nothing():
+    cells = ["x = 1", "own = {}", "exec('x = 2', own)", "print(own['x'])"]
+    assert kept(*cells) == cells[1:]
+    assert kept("x = 1", "print(eval('y', {'y': 2}))") == ["print(eval('y', {'y': 2}))"]
+
+
 @pytest.mark.parametrize(
     ("code", "plain"),
     [

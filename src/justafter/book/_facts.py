@@ -369,6 +369,9 @@ class _Walker(ast.NodeVisitor):
             self.note_hidden(node, name)
 
     def note_hidden(self, node: ast.Call, name: str) -> None:
+        if name in ("eval", "exec") and len(node.args) > 1:
+            self.mutate(node.args[1])  # the code sees, and binds, only what is in it
+            return
         # In a function locals() and vars(x) only see what the source shows.
         own = name == "locals" and self.is_later
         if not own and not (name == "vars" and node.args):
