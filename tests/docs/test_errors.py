@@ -1,0 +1,138 @@
+"""The error index: each message is raised, explained, mended, and in the finder."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+
+import jax
+import pytest
+
+from justafter.book._chapters import Cell, find_chapters
+from justafter.book._execute import Book
+from justafter.book._pins import output_text
+
+from .conftest import DOCS
+
+FOLDER = "errors/"
+FINDER = DOCS / "errors" / "index.md"
+LEAST = 30
+
+_HEADING = re.compile(r"## (?P<name>\w+): (?P<words>.+)")
+_ROW = re.compile(
+    r"\| \[(?P<words>.+)\]\((?P<page>[\w-]+)\.md#\S+\) \| `(?P<name>\w+)` \|"
+)
+_KIND = re.compile(r"\| `(?P<name>\w+)` \| `(?P<base>\w+)` \|")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One message: its page, what its heading announces, its text and its cells."""
+
+    docname: str
+    name: str
+    words: str
+    line: int
+    text: str
+    cells: tuple[Cell, ...]
+
+    @property
+    def place(self) -> str:
+        return f"docs/{self.docname}.md:{self.line}"
+
+    @property
+    def row(self) -> tuple[str, str, str]:
+        return self.words, self.docname.removeprefix(FOLDER), self.name
+
+
+CHAPTERS, _ = find_chapters(DOCS)
+LESSONS = {c.docname for c in CHAPTERS if not c.docname.startswith(FOLDER)}
+
+
+def found_entries() -> list[Entry]:
+    entries = []
+    for chapter in CHAPTERS:
+        if not chapter.docname.startswith(FOLDER):
+            continue
+        lines = chapter.text.splitlines()
+        starts = [i for i, line in enumerate(lines) if line.startswith("## ")]
+        for start, end in pairwise([*starts, len(lines)]):
+            heading = _HEADING.fullmatch(lines[start])
+            assert heading, f"docs/{chapter.docname}.md:{start + 1}: no 'Class: words'"
+            entries.append(
+                Entry(
+                    docname=chapter.docname,
+                    name=heading["name"],
+                    words=plain(heading["words"]),
+                    line=start + 1,
+                    text="\n".join(lines[start:end]),
+                    cells=tuple(c for c in chapter.cells if start < c.line <= end),
+                )
+            )
+    return entries
+
+
+def plain(markdown: str) -> str:
+    """A line of Markdown as a reader sees it."""
+    return re.sub(r"\\(.)", r"\1", markdown).replace("`", "")
+
+
+ENTRIES = found_entries()
+each_entry = pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.words)
+
+
+def announced(cell: Cell) -> str | None:
+    return cell.raises or cell.warns
+
+
+def test_there_are_many_entries():
+    assert len(ENTRIES) >= LEAST
+
+
+def test_the_finder_lists_every_entry_and_no_other():
+    rows = [_ROW.fullmatch(line) for line in FINDER.read_text().splitlines()]
+    listed = [(plain(r["words"]), r["page"], r["name"]) for r in rows if r]
+    assert sorted(listed) == sorted(entry.row for entry in ENTRIES)
+    words = [re.sub(r"[^a-z0-9 ]", "", row[0].lower()).strip() for row in listed]
+    assert words == sorted(words), "the finder is not in alphabetical order"
+
+
+def test_the_finder_explains_the_documented_classes():
+    rows = map(_KIND.match, FINDER.read_text().splitlines())
+    kinds = {row["name"]: row["base"] for row in rows if row}
+    documented = {k: v for k, v in vars(jax.errors).items() if isinstance(v, type)}
+    assert kinds.keys() == documented.keys()
+    for name, base in kinds.items():
+        bases = {kind.__name__ for kind in documented[name].__mro__[1:]}
+        assert base in bases, f"{name} is not a {base}"
+
+
+@each_entry
+def test_the_first_cell_says_what_the_heading_says(entry: Entry, book: Book):
+    said = announced(entry.cells[0])
+    assert said == f"{entry.name}: {entry.words}", entry.place
+    record = book.runs[entry.docname]["cells"][entry.cells[0].number - 1]
+    message = output_text(record)
+    assert entry.name in message, entry.place
+    assert entry.words in message, entry.place
+
+
+@each_entry
+def test_the_cause_is_told_and_the_fix_is_checked(entry: Entry):
+    before, cause, rest = entry.text.partition("\n**Cause.** ")
+    assert cause, f"{entry.place}: no cause"
+    assert "{code-cell}" in before, f"{entry.place}: the cause comes first"
+    told, fix, mended = rest.partition("\n**Fix.** ")
+    assert fix, f"{entry.place}: no fix"
+    assert len(told.split()) >= 8, f"{entry.place}: the cause is not explained"
+    assert "{code-cell}" in mended, f"{entry.place}: the fix is not shown"
+    cells = entry.cells[1:]
+    assert not any(map(announced, cells)), f"{entry.place}: the fix fails"
+    assert "assert " in cells[-1].source, f"{entry.place}: the fix is not checked"
+
+
+@each_entry
+def test_a_chapter_explains_more(entry: Entry):
+    links = re.findall(r"\{doc\}`/([\w/-]+)`", entry.text)
+    assert LESSONS.intersection(links), f"{entry.place}: no link to a chapter"
