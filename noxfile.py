@@ -110,7 +110,14 @@ def docs(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """Run all tests on the oldest and the newest supported Python and JAX."""
     _install(session, "tests")
-    _python(session, "-m", "pytest", *session.posargs, env={"JAX_PLATFORMS": "cpu"})
+    env, pytest = {"JAX_PLATFORMS": "cpu"}, ("-m", "pytest")
+    if session.posargs:
+        _python(session, *pytest, *session.posargs, env=env)
+        return
+    # The tests of the pages measure, and share the work between the cores themselves.
+    _python(session, *pytest, "-n2", "--dist=loadfile", "--ignore=tests/docs", env=env)
+    if session.python != OLDEST:
+        _python(session, *pytest, "tests/docs", env=env)
 
 
 @nox.session(python=NEWEST, default=True)

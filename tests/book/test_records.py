@@ -88,7 +88,7 @@ def test_a_stale_record_is_listed_and_not_shown(recorded):
 def test_without_records_the_page_says_so_and_is_the_cpus(recorded):
     for path in (recorded.root / "tests" / "records").rglob("*.json"):
         path.unlink()
-    assert "0 cells show another platform" in recorded.built()
+    assert "0 cells show a record of another platform" in recorded.built()
     page = recorded.html("one")
     assert "data-sync-id" not in page
     assert "No accelerator has been recorded for this page yet" in page

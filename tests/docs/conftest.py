@@ -40,3 +40,17 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Book:
     made = execute(Settings.of(DOCS), Progress())
     assert not made.errors, "\n\n".join(map(str, made.errors))
     return made
+
+
+@pytest.fixture(scope="session")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Variables with which JAX keeps what it compiles, for all programs to share.
+
+    Most of a program's time goes into compiling what the other programs of its page
+    compile as well. What fails with these is run again without them.
+    """
+    return {
+        "JAX_COMPILATION_CACHE_DIR": str(tmp_path_factory.mktemp("compiled")),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+    }

@@ -77,12 +77,13 @@ def unsolved(book: Book, chapter: Chapter) -> Iterator[tuple[str, str]]:
 
 
 @pytest.fixture(scope="session")
-def attempts(book: Book) -> dict[str, Run]:
+def attempts(book: Book, compiled: dict[str, str]) -> dict[str, Run]:
     """All exercises as handed out, checked: each place with what happened."""
     found = [pair for chapter in book.chapters for pair in unsolved(book, chapter)]
     texts = [text for _, text in found]
     places = [place for place, _ in found]
-    return dict(zip(places, run_programs(texts, jobs=2), strict=True))
+    ran = run_programs(texts, jobs=2, environment=compiled)
+    return dict(zip(places, ran, strict=True))
 
 
 def test_exercises_do_not_pass_their_solutions_checks(

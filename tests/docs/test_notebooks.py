@@ -15,7 +15,9 @@ from justafter.book._execute import Book
 from justafter.book._snippets import chapter_notebook
 
 
-def failure(chapter: Chapter, run: dict, folder: Path) -> str | None:
+def failure(
+    chapter: Chapter, run: dict, folder: Path, variables: dict[str, str] | None = None
+) -> str | None:
     """What `jupyter execute` says of the chapter's notebook, or None."""
     path = folder / f"{chapter.docname.replace('/', '-')}.ipynb"
     nbformat.write(chapter_notebook(chapter, run), path)
@@ -25,7 +27,7 @@ def failure(chapter: Chapter, run: dict, folder: Path) -> str | None:
     ran = subprocess.run(
         [sys.executable, "-c", client, "--timeout=300", path.name],
         cwd=folder,
-        env={**os.environ, "JAX_PLATFORMS": "cpu"},
+        env={**os.environ, "JAX_PLATFORMS": "cpu", **(variables or {})},
         capture_output=True,
         text=True,
         timeout=900,
@@ -36,12 +38,12 @@ def failure(chapter: Chapter, run: dict, folder: Path) -> str | None:
     return f"docs/{chapter.docname}.md\n{ran.stderr[-3000:]}"
 
 
-def test_notebooks_run(book: Book, tmp_path: Path):
-    def run(chapter: Chapter) -> str | None:
-        return failure(chapter, book.runs[chapter.docname], tmp_path)
+def test_notebooks_run(book: Book, tmp_path: Path, compiled: dict[str, str]):
+    def run(chapter: Chapter, variables: dict[str, str] | None = None) -> str | None:
+        return failure(chapter, book.runs[chapter.docname], tmp_path, variables)
 
     with ThreadPoolExecutor(max_workers=2) as pool:
-        said = list(pool.map(run, book.chapters))
+        said = list(pool.map(lambda chapter: run(chapter, compiled), book.chapters))
     # In pairs they disturb each other's timings: those that fail run again, alone.
     again = [c for c, text in zip(book.chapters, said, strict=True) if text]
     failed = [text for text in map(run, again) if text]

@@ -53,7 +53,7 @@ def _records_note(book: Book) -> str:
     labels = sorted({record.label for found in cells for record in found})
     lines = []
     if cells or not book.stale:
-        where = f"a record of {', '.join(labels)}" if cells else "another platform"
+        where = f"a record of {', '.join(labels)}" if cells else "a record of another platform"
         lines.append(f"{len(cells)} cells show {where}")
     if book.stale:
         lines.append(
