@@ -21,7 +21,7 @@ TOP_LEVEL = {
     *("noxfile.py", "pyproject.toml", "README.md", "LICENSE"),
     *(".ci", ".github", ".gitignore", ".python-version", ".readthedocs.yaml"),
     *(f"requirements-{name}.txt" for name in ("docs", "tests", "lint", "nox")),
-    *("requirements-gpu.txt", "requirements-tpu.txt"),
+    *("requirements-gpu.txt", "requirements-record.txt", "requirements-tpu.txt"),
 }
 
 # A home folder, or where a checkout or a temporary file lies on some machine.

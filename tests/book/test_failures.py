@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import resource
 import signal
 import subprocess
 import sys
@@ -180,6 +179,16 @@ def test_two_builds_at_once_both_succeed(book):
     assert "whole" in book.html("one")
 
 
+BUILD_WITH_SMALL_FILES = """
+import resource, signal, sys
+from justafter.book.__main__ import main
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+sys.exit(main(["build"]))
+"""
+
+
 def test_a_full_disk_is_said_and_the_site_stands(book):
     """A limit on file sizes makes the kernel refuse writes as a full disk does."""
     book.index("one")
@@ -188,15 +197,10 @@ def test_a_full_disk_is_said_and_the_site_stands(book):
     before = book.html("one")
     book.chapter("one", "print('x' * 400_000)")
 
-    def small_files() -> None:
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
-
     result = subprocess.run(
-        [sys.executable, "-m", "justafter.book", "build"],
+        [sys.executable, "-c", BUILD_WITH_SMALL_FILES],
         cwd=book.root,
         env=os.environ,
-        preexec_fn=small_files,
         capture_output=True,
         text=True,
         timeout=120,

@@ -38,8 +38,10 @@ class _File:
 
     @classmethod
     def read(cls, path: str) -> "_File":
-        linecache.checkcache(path)
-        lines = [line.rstrip("\r\n") for line in linecache.getlines(path)]
+        # Since Python 3.13, lines of "<string>" are those of `python -c`, whichever
+        # exec() the function came from.
+        found = [] if path == "<string>" else _lines(path)
+        lines = [line.rstrip("\r\n") for line in found]
         try:
             tree = ast.parse("\n".join(lines))
         except (SyntaxError, ValueError):
@@ -70,6 +72,11 @@ class _File:
         is_loose = function.endswith(("<lambda>", "<module>")) or not scopes
         choice = around if is_loose else scopes
         return min(choice, key=lambda e: e[1] - e[0], default=None)
+
+
+def _lines(path: str) -> list[str]:
+    linecache.checkcache(path)
+    return linecache.getlines(path)
 
 
 def is_scope(node: ast.AST) -> bool:

@@ -53,8 +53,8 @@ def _records_note(book: Book) -> str:
     labels = sorted({record.label for found in cells for record in found})
     lines = []
     if cells or not book.stale:
-        where = f"a record of {', '.join(labels)}" if cells else "a record of another platform"
-        lines.append(f"{len(cells)} cells show {where}")
+        whose = ", ".join(labels) or "another platform"
+        lines.append(f"{len(cells)} cells show a record of {whose}")
     if book.stale:
         lines.append(
             f"{len(book.stale)} records are stale and not shown: their cells have"
