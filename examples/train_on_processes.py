@@ -91,7 +91,13 @@ def launch(count, work, *args, limit=120):
     """
     address = f"127.0.0.1:{free_port()}"
     source = inspect.getsource(work)
-    ours = {k: v for k, v in os.environ.items() if not k.startswith(("JAX_", "XLA_"))}
+    # Neither this process's settings of JAX nor a proxy are for the workers.
+    ours = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.upper().startswith(("JAX_", "XLA_"))
+        and not name.upper().endswith("_PROXY")
+    }
     workers, deadline = [], time.monotonic() + limit
     with tempfile.TemporaryDirectory() as folder:
         try:
