@@ -14,7 +14,7 @@ from types import ModuleType
 import pytest
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "train_on_processes.py"
-LIMIT = 60
+LIMIT = 120
 FITTED = "step 40: w = 1.005 1.966 2.962"
 
 
