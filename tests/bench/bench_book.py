@@ -84,8 +84,8 @@ def ours(folder: Path) -> float:
     return run(sys.executable, "-m", "justafter.book", "build", cwd=folder)
 
 
-def theirs(folder: Path) -> float:
-    command = "-m sphinx -q -j auto -c conf -d _build/doctrees docs _build/html"
+def theirs(folder: Path, jobs: str = "auto") -> float:
+    command = f"-m sphinx -q -j {jobs} -c conf -d _build/doctrees docs _build/html"
     return run(sys.executable, *command.split(), cwd=folder)
 
 
@@ -117,6 +117,9 @@ def change_one(folder: Path, docname: str) -> None:
     text = path.read_text()
     at = text.index("```\n", text.index("```{code-cell}"))
     path.write_text(f"{text[:at]}changed = {time.time_ns()}\n{text[at:]}")
+
+
+FORCE, CACHED = (PLAIN_CONF.format(mode=mode) for mode in ("force", "cache"))
 
 
 def copies(chapter: Chapter, count: int) -> list[Chapter]:
@@ -157,6 +160,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--copies", type=int, nargs="*", default=[10, 20, 40])
+    parser.add_argument("--no-cold", action="store_true", help="leave that part out")
     parser.add_argument("--under", default="", help="only chapters of this folder")
     options = parser.parse_args()
     found, _ = find_chapters(ROOT / "docs")
@@ -164,26 +168,35 @@ def main() -> None:
         chapter for chapter in found if chapter.docname.startswith(options.under)
     ]
     print(f"{len(chapters)} chapters, {sum(len(c.cells) for c in chapters)} cells")
-    force = PLAIN_CONF.format(mode="force")
-    cached = PLAIN_CONF.format(mode="cache")
+    if not options.no_cold:
+        compare_cold(chapters, options.rounds)
+    compare_again(chapters, options.rounds)
+    compare_growth(min(found, key=lambda c: len(c.cells)), options.copies)
 
+
+def compare_cold(chapters: list[Chapter], rounds: int) -> None:
+    """All chapters, nothing kept."""
     with tempfile.TemporaryDirectory() as scratch:
         cold = {
-            "MyST-NB": lambda: in_fresh_folder(chapters, force, True, theirs),
+            "MyST-NB": lambda: in_fresh_folder(chapters, FORCE, True, theirs),
             "this builder": lambda: in_fresh_folder(chapters, OUR_CONF, False, ours),
             "cells in one Python": lambda: everything_in_one_process(
                 chapters, Path(scratch)
             ),
         }
-        report("Cold build", rounds_of(cold, options.rounds), "MyST-NB")
+        report("Cold build", rounds_of(cold, rounds), "MyST-NB")
 
+
+def compare_again(chapters: list[Chapter], rounds: int) -> None:
+    """The same chapters once more, first unchanged, then with one of them changed."""
     mine, other = Path(tempfile.mkdtemp()), Path(tempfile.mkdtemp())
     try:
         prepare(mine, chapters, OUR_CONF, False)
-        prepare(other, chapters, cached, True)
-        ours(mine), theirs(other)
+        prepare(other, chapters, CACHED, True)
+        # In parallel, its cache can fail while it is made (jupyter-cache's SQLite).
+        ours(mine), theirs(other, jobs="1")
         again = {"MyST-NB": lambda: theirs(other), "this builder": lambda: ours(mine)}
-        report("Nothing changed", rounds_of(again, options.rounds), "MyST-NB")
+        report("Nothing changed", rounds_of(again, rounds), "MyST-NB")
         name = chapters[-1].docname
 
         def changed(folder: Path, build: Callable[[Path], float]) -> float:
@@ -194,24 +207,24 @@ def main() -> None:
             "MyST-NB": lambda: changed(other, theirs),
             "this builder": lambda: changed(mine, ours),
         }
-        report(
-            f"One chapter changed ({name})", rounds_of(one, options.rounds), "MyST-NB"
-        )
+        report(f"One chapter changed ({name})", rounds_of(one, rounds), "MyST-NB")
     finally:
         shutil.rmtree(mine)
         shutil.rmtree(other)
 
-    shortest = min(found, key=lambda chapter: len(chapter.cells))
-    for count in options.copies:
-        many = copies(shortest, count)
+
+def compare_growth(chapter: Chapter, counts: list[int]) -> None:
+    """Copies of one chapter: how the cost grows with their number."""
+    for count in counts:
+        many = copies(chapter, count)
         growth = {
-            "MyST-NB": lambda many=many: in_fresh_folder(many, force, True, theirs),
+            "MyST-NB": lambda many=many: in_fresh_folder(many, FORCE, True, theirs),
             "this builder": lambda many=many: in_fresh_folder(
                 many, OUR_CONF, False, ours
             ),
         }
         report(
-            f"{count} copies of {shortest.docname}, cold",
+            f"{count} copies of {chapter.docname}, cold",
             rounds_of(growth, 1),
             "MyST-NB",
         )
