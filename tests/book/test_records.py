@@ -102,6 +102,16 @@ def test_a_new_record_renders_the_page_anew(recorded):
     assert "2 from the other device" in recorded.html("one")
 
 
+def test_recording_leaves_the_records_of_other_devices(recorded):
+    """Also where the chapter gives nothing here that is not as pinned."""
+    recorded.chapter("one", "print('the same everywhere')")
+    assert recorded.run("pin")[0] == 0
+    status, output = recorded.run("record")
+    assert status == 0, output
+    assert "0 cells recorded" in output
+    assert (recorded.root / "tests" / "records" / "pretend-x" / "one.json").exists()
+
+
 def test_a_broken_record_is_named(recorded):
     path = recorded.root / "tests" / "records" / "pretend-x" / "one.json"
     path.write_text('{"cells": [{"number": 1}]}')

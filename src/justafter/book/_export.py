@@ -10,7 +10,7 @@ from typing import Any
 from ._errors import BookError
 from ._execute import date_of, execute
 from ._progress import Progress
-from ._records import records_of, write_records
+from ._records import records_of, slug, write_records
 from ._settings import Settings
 
 
@@ -34,7 +34,8 @@ def export(settings: Settings, folder: Path, progress: Progress) -> None:
         programs = book.snippets[chapter.docname].programs
         records = records_of(chapter, run, programs, settings.pins)
         count += len(records)
-        write_records(records, chapter.docname, folder)
+        device = slug(run["provenance"]["device_kind"])
+        write_records(records, chapter.docname, folder / device)
     progress.note(f"{count} cells recorded below {folder}")
     if book.errors:
         said = "\n\n".join(map(str, book.errors))

@@ -97,15 +97,13 @@ def _differing(chapter: Chapter, run: dict, pins: Path | None) -> Iterator[int]:
             yield cell.number
 
 
-def write_records(records: list[Record], docname: str, folder: Path) -> Path | None:
-    """Write a chapter's records below `folder`; remove those it had before."""
+def write_records(records: list[Record], docname: str, folder: Path) -> None:
+    """Write a chapter's records into one device's `folder`, in place of the old."""
+    path = folder / f"{docname}.json"
+    for old in (path, *path.parent.glob(f"{path.stem}-*.svg")):
+        old.unlink(missing_ok=True)
     if not records:
-        for old in folder.glob(f"*/{docname}.json"):
-            old.unlink()
-        return None
-    path = folder / slug(records[0].label) / f"{docname}.json"
-    for old in path.parent.glob(f"{path.stem}-*.svg"):
-        old.unlink()
+        return
     cells = [
         {
             "number": record.number,
@@ -116,7 +114,6 @@ def write_records(records: list[Record], docname: str, folder: Path) -> Path | N
     ]
     text = {"provenance": records[0].provenance, "cells": cells}
     write_whole(path, json.dumps(text, indent=1, ensure_ascii=False) + "\n")
-    return path
 
 
 def _unfold(output: dict[str, Any], path: Path, number: int) -> dict[str, Any]:

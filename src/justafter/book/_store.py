@@ -74,6 +74,7 @@ def environment_fingerprint(platform_name: str) -> str:
     )
 
 
+@functools.cache
 def package_digest() -> str:
     """A digest of this package's own source."""
     root = Path(__file__).parent.parent
