@@ -174,26 +174,27 @@ def linkcheck(session: nox.Session) -> None:
 
 @nox.session(python=NEWEST, default=False)
 def docs_gpu(session: nox.Session) -> None:
-    """Execute and build the book on an NVIDIA GPU, into _build/gpu; record it."""
+    """Execute the book on an NVIDIA GPU, record it, and build it into _build/gpu."""
     _require_hardware(session, _gpus(), "GPU (no driver that nvidia-smi can reach)")
     _install(session, "docs", "gpu")
     # The kernels of several chapters share the GPU, so none may take it all.
     env = {"JAX_PLATFORMS": "cuda,cpu", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
     _require_devices(session, "gpu", env)
-    _build(session, "_build/gpu", env)
+    # First, since it also records the chapters that run when others fail.
     _python(session, "-m", "justafter.book", "record", env=env)
+    _build(session, "_build/gpu", env)
 
 
 @nox.session(python=NEWEST, default=False)
 def docs_tpu(session: nox.Session) -> None:
-    """Execute and build the book on a TPU, into _build/tpu; record it."""
+    """Execute the book on a TPU, record it, and build it into _build/tpu."""
     _require_hardware(session, _tpus(), "TPU (no /dev/accel* and no /dev/vfio/N)")
     _install(session, "docs", "tpu")
     env = {"JAX_PLATFORMS": "tpu,cpu"}
     _require_devices(session, "tpu", env)
     # A TPU belongs to one process at a time.
-    _build(session, "_build/tpu", env, "--jobs", "1")
     _python(session, "-m", "justafter.book", "record", "--jobs", "1", env=env)
+    _build(session, "_build/tpu", env, "--jobs", "1")
 
 
 @nox.session(python=NEWEST, default=False)

@@ -111,6 +111,20 @@ def test_a_mark_without_need_is_an_error(pinned):
     assert "docs/one.md:10: cell 1 is marked as measured, and gave the same" in output
 
 
+def test_a_timing_that_reads_the_same_by_chance_gets_a_third_run(pinned, tmp_path):
+    count = tmp_path / "count"
+    count.write_text("0")
+    pinned.chapter(
+        "one",
+        ":tags: [measured]\nfrom pathlib import Path\n"
+        f"count = Path({str(count)!r})\nruns = int(count.read_text())\n"
+        "count.write_text(str(runs + 1))\nassert True\nprint(runs // 2)",
+    )
+    status, output = pinned.run("pin")
+    assert status == 0, output
+    assert count.read_text() == "3"
+
+
 def test_files_and_pins_are_inverse():
     made = [
         Pin("", "{value} x = 1"),

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from justafter.book._records import Record, write_records
+
 from .conftest import TinyBook, copy_of, new_book, pretend
 
 FRONT = """\
@@ -112,10 +114,29 @@ def test_recording_leaves_the_records_of_other_devices(recorded):
     assert (recorded.root / "tests" / "records" / "pretend-x" / "one.json").exists()
 
 
-def test_a_broken_record_is_named(recorded):
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"cells": [{"number": 1}]}', "KeyError: 'provenance'"),
+        ('{"provenance": {"device_kind": ""}, "cells": []}', "device_kind is empty"),
+        ("[]", "TypeError"),
+    ],
+)
+def test_a_broken_record_is_named(recorded, text, reason):
     path = recorded.root / "tests" / "records" / "pretend-x" / "one.json"
-    path.write_text('{"cells": [{"number": 1}]}')
+    path.write_text(text)
     status, output = recorded.build()
     assert status == 1
-    assert f"{path}: not a record (KeyError" in output
+    assert f"{path}: not a record (" in output
+    assert reason in output
     assert "delete it, or write it again" in output
+
+
+def test_new_records_leave_the_figures_of_a_chapter_whose_name_begins_alike(tmp_path):
+    figure = {"output_type": "display_data", "data": {"image/svg+xml": "<svg/>"}}
+    record = Record(1, "digest", [figure], {"device_kind": "Pretend"})
+    for docname in ("timing", "timing-2"):
+        write_records([record], docname, tmp_path)
+    write_records([], "timing", tmp_path)
+    left = sorted(path.name for path in tmp_path.iterdir())
+    assert left == ["timing-2-1-1.svg", "timing-2.json"]

@@ -41,20 +41,16 @@ def cases(book: Book) -> Iterator[Case]:
 
 @pytest.fixture(scope="session")
 def runs(book: Book, compiled: dict[str, str]) -> list[tuple[Case, Run]]:
-    """All programs, run: those that measure one at a time, the others in pairs.
+    """All programs, run in pairs.
 
-    A program that fails is run once more, alone and compiling everything itself: a
-    bound on a time can be missed when something else takes the machine for a moment.
+    One that fails is run once more, alone and compiling everything itself: a bound on
+    a time can be missed when something else takes the machine for a moment.
     """
-    found: list[tuple[Case, Run]] = []
-    for jobs, measured in ((2, False), (1, True)):
-        group = [c for c in cases(book) if ("measured" in c.cell.tags) is measured]
-        variables = {} if measured else compiled
-        ran = list(zip(group, run_cases(group, jobs, variables), strict=True))
-        again = [case for case, run in ran if problem(case, run)]
-        repaired = dict(zip(map(id, again), run_cases(again, 1), strict=True))
-        found += [(case, repaired.get(id(case), run)) for case, run in ran]
-    return found
+    group = list(cases(book))
+    ran = list(zip(group, run_cases(group, 2, compiled), strict=True))
+    again = [case for case, run in ran if problem(case, run)]
+    repaired = dict(zip(map(id, again), run_cases(again, 1), strict=True))
+    return [(case, repaired.get(id(case), run)) for case, run in ran]
 
 
 def run_cases(

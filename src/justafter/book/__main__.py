@@ -60,7 +60,9 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--cache", type=Path, default=Path("_build/cache"))
         command.add_argument("--jobs", type=int, help="chapters at once")
     for command in (execute, pin, record, snapshot):
-        command.add_argument("--only", nargs="+", metavar="CHAPTER", help="by name")
+        command.add_argument(
+            "--only", nargs="+", action="extend", metavar="CHAPTER", help="by name"
+        )
     return parser
 
 

@@ -24,7 +24,7 @@ def accept(settings: Settings, folder: Path, progress: Progress) -> None:
 
     Chapters whose outputs change are executed a second time first: an output
     that is not the same twice cannot be pinned, and one that is marked as
-    measured has to differ.
+    measured has to differ, in a third run at the latest.
 
     Raises:
         BookError: a chapter fails, or an output is marked wrongly. No pin changes.
@@ -40,12 +40,7 @@ def accept(settings: Settings, folder: Path, progress: Progress) -> None:
         if _read(pin_path(folder, docname)) != text
     }
     if changed:
-        again = _second_run(settings, frozenset(changed), progress)
-        errors = [
-            error
-            for chapter in again.chapters
-            for error in _marked_wrongly(chapter, book, again)
-        ]
+        errors = _marked_wrongly(settings, book, set(changed), progress)
         if errors:
             raise BookError("\n\n".join(map(str, errors)))
     for docname, text in changed.items():
@@ -72,46 +67,77 @@ def _read(path: Path) -> str:
     return path.read_text("utf-8") if path.exists() else ""
 
 
-def _second_run(settings: Settings, only: frozenset[str], progress: Progress) -> Book:
+def _marked_wrongly(
+    settings: Settings, book: Book, changed: set[str], progress: Progress
+) -> list[PageError]:
+    """What is wrong with the marks of the changed chapters, seen from more runs."""
     progress.note("once more, to see which outputs stay the same:")
+    chapters = [c for c in book.chapters if c.docname in changed]
+    runs = {c.docname: [book.runs[c.docname]] for c in chapters}
+    _run_again(settings, runs, changed, progress)
+    if alike := {c.docname for c in chapters if any(_alike(c, runs[c.docname]))}:
+        progress.note("a third time, since a timing may read the same by chance:")
+        _run_again(settings, runs, alike, progress)
+    return [error for c in chapters for error in _errors(c, runs[c.docname])]
+
+
+def _run_again(
+    settings: Settings,
+    runs: dict[str, list[dict[str, Any]]],
+    docnames: set[str],
+    progress: Progress,
+) -> None:
+    """Execute some chapters anew, and add what they gave to `runs`."""
     with tempfile.TemporaryDirectory(prefix="justafter-pin-") as cache:
+        only = frozenset(docnames)
         again = dataclasses.replace(settings, cache=Path(cache), only=only)
         book = execute(again, progress)
     if book.errors:
         raise BookError("\n\n".join(map(str, book.errors)))
-    return book
+    for docname in docnames:
+        runs[docname].append(book.runs[docname])
 
 
-def _marked_wrongly(chapter: Chapter, book: Book, again: Book) -> Iterator[PageError]:
-    first, second = book.runs[chapter.docname], again.runs[chapter.docname]
-    for cell, one, two in zip(
-        chapter.cells, first["cells"], second["cells"], strict=True
+def _results(
+    chapter: Chapter, runs: list[dict[str, Any]]
+) -> Iterator[tuple[Cell, list[str]]]:
+    """Each cell with the text that it gave in each run."""
+    for cell, *results in zip(
+        chapter.cells, *(run["cells"] for run in runs), strict=True
     ):
-        if problem := _problem(cell, one, two):
-            message, hint, detail = problem
-            yield PageError(chapter.path, cell.line, message, hint, detail)
+        yield cell, [output_text(result) for result in results]
 
 
-def _problem(
-    cell: Cell, one: dict[str, Any], two: dict[str, Any]
-) -> tuple[str, str, str] | None:
-    """What is wrong with a cell's mark, seen from two runs of it."""
-    before, after = output_text(one), output_text(two)
-    difference = same_output(before, after, RELATIVE_TOLERANCE)
-    if not cell.varies and difference is not None:
-        return (
-            f"cell {cell.number} gave two outputs in two runs",
-            "make it the same every time, or tag it 'measured' and assert its bounds",
-            str(difference),
-        )
-    has_text = any(character.isdigit() for character in before)
-    if "measured" in cell.tags and has_text and before == after:
-        return (
-            f"cell {cell.number} is marked as measured, and gave the same twice",
+def _alike(chapter: Chapter, runs: list[dict[str, Any]]) -> Iterator[tuple[Cell, str]]:
+    """The cells that are marked as measured and gave the same numbers every time."""
+    for cell, texts in _results(chapter, runs):
+        has_numbers = any(character.isdigit() for character in texts[0])
+        if "measured" in cell.tags and has_numbers and len(set(texts)) == 1:
+            yield cell, texts[0]
+
+
+def _errors(chapter: Chapter, runs: list[dict[str, Any]]) -> Iterator[PageError]:
+    """What is wrong with the marks of a chapter's cells."""
+    for cell, (first, *others) in _results(chapter, runs):
+        differences = (same_output(first, o, RELATIVE_TOLERANCE) for o in others)
+        difference = next((d for d in differences if d is not None), None)
+        if not cell.varies and difference is not None:
+            yield PageError(
+                chapter.path,
+                cell.line,
+                f"cell {cell.number} gave two outputs in two runs",
+                "make it the same every time, or tag it 'measured' and assert"
+                " its bounds",
+                str(difference),
+            )
+    for cell, text in _alike(chapter, runs):
+        yield PageError(
+            chapter.path,
+            cell.line,
+            f"cell {cell.number} is marked as measured, and gave the same every time",
             "drop the tag: the output can be pinned",
-            before,
+            text,
         )
-    return None
 
 
 def _difference(docname: str, before: str, after: str) -> str:

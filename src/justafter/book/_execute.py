@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
@@ -118,6 +119,9 @@ def execute(settings: Settings, progress: Progress) -> Book:
         BookError: there is no such folder, or JAX does not start at all.
         KeyboardInterrupt: as pressed; running chapters have been killed.
     """
+    if _are_newer(settings):
+        _set_defaults()
+        _start_server()  # it imports JAX while the chapters are read
     book, store = _open(settings)
     missing = book.missing
 
@@ -163,8 +167,7 @@ def _open(settings: Settings) -> tuple[Book, Store]:
     """Read the chapters, and find the runs that still hold."""
     if not settings.source.is_dir():
         raise BookError(f"{settings.source}: no such folder of chapters")
-    for name, value in DEFAULTS.items():
-        os.environ.setdefault(name, value)
+    _set_defaults()
     chapters, errors = find_chapters(settings.source)
     if settings.only is not None:
         unknown = sorted(settings.only - {chapter.docname for chapter in chapters})
@@ -180,6 +183,11 @@ def _open(settings: Settings) -> tuple[Book, Store]:
         if (run := store.load(docname, key)) is not None:
             book.runs[docname] = run
     return book, store
+
+
+def _set_defaults() -> None:
+    for name, value in DEFAULTS.items():
+        os.environ.setdefault(name, value)
 
 
 def _snippet_store(settings: Settings) -> Store:
@@ -214,14 +222,18 @@ def platform_name() -> str:
 
 
 def _expected(store: Store, chapter: Chapter) -> float:
-    """A guess of how long a chapter takes: its newest kept run, or its length."""
+    """A guess of how long a chapter takes: its newest kept run, or its length.
+
+    Measured cells repeat what they measure, and keep all other cells waiting.
+    """
     pattern = store.path(chapter.docname, "*").name
     kept = sorted(store.folder.glob(pattern), key=lambda path: path.stat().st_mtime)
     for path in reversed(kept):
         run = store.read(path)
         if run is not None:
             return float(run["seconds"])
-    return 1.0 * len(chapter.cells)
+    measured = sum("measured" in cell.tags for cell in chapter.cells)
+    return 1.0 * len(chapter.cells) + 4.0 * measured
 
 
 @dataclass
@@ -262,6 +274,24 @@ class _Running:
         return self.chapter.cells[max(self.current, 1) - 1]
 
 
+# Forking is safe before any backend starts, and only known to be on Linux.
+_METHOD = "forkserver" if sys.platform == "linux" else "spawn"
+
+
+def _start_server() -> None:
+    """Start the process that workers are forked from, unless it runs already."""
+    if _METHOD == "forkserver":
+        forkserver.set_forkserver_preload(list(_worker.PRELOAD))
+        forkserver.ensure_running()
+
+
+def _are_newer(settings: Settings) -> bool:
+    """Whether some chapter's file is newer than all runs that are kept."""
+    runs = settings.cache.glob("*.json")
+    newest = max((path.stat().st_mtime for path in runs), default=0.0)
+    return any(p.stat().st_mtime > newest for p in settings.source.rglob("*.md"))
+
+
 class _Pool:
     """Runs chapters in forked workers, a few at a time."""
 
@@ -272,11 +302,8 @@ class _Pool:
         finished: Callable[[Chapter, dict[str, Any]], None],
     ) -> None:
         self.settings, self.progress, self.finished = settings, progress, finished
-        # Forking is safe before any backend starts, and only known to be on Linux.
-        method = "forkserver" if sys.platform == "linux" else "spawn"
-        self.context = multiprocessing.get_context(method)
-        if method == "forkserver":
-            self.context.set_forkserver_preload(list(_worker.PRELOAD))
+        self.context = multiprocessing.get_context(_METHOD)
+        _start_server()
         self.running: list[_Running] = []
         self.errors: list[PageError] = []
 

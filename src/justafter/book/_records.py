@@ -100,7 +100,7 @@ def _differing(chapter: Chapter, run: dict, pins: Path | None) -> Iterator[int]:
 def write_records(records: list[Record], docname: str, folder: Path) -> None:
     """Write a chapter's records into one device's `folder`, in place of the old."""
     path = folder / f"{docname}.json"
-    for old in (path, *path.parent.glob(f"{path.stem}-*.svg")):
+    for old in (path, *_figures(path)):
         old.unlink(missing_ok=True)
     if not records:
         return
@@ -116,13 +116,19 @@ def write_records(records: list[Record], docname: str, folder: Path) -> None:
     write_whole(path, json.dumps(text, indent=1, ensure_ascii=False) + "\n")
 
 
+def _figures(path: Path, number: str = r"\d+") -> list[Path]:
+    """The figures of a record; those of a chapter whose name begins alike are not."""
+    name = re.compile(rf"{re.escape(path.stem)}-{number}-\d+\.svg")
+    return [file for file in path.parent.glob("*.svg") if name.fullmatch(file.name)]
+
+
 def _unfold(output: dict[str, Any], path: Path, number: int) -> dict[str, Any]:
     """An output with its figures in files and its text as lines."""
     made = {k: _lines(v) for k, v in output.items() if k != "metadata"}
     if "data" in output:
         data = {kind: _lines(value) for kind, value in output["data"].items()}
         if _SVG in data:
-            figures = len(list(path.parent.glob(f"{path.stem}-{number}-*.svg")))
+            figures = len(_figures(path, str(number)))
             figure = path.with_name(f"{path.stem}-{number}-{figures + 1}.svg")
             write_whole(figure, output["data"][_SVG])
             data[_SVG] = {"file": figure.name}
@@ -147,6 +153,8 @@ def read_records(folder: Path) -> dict[str, list[Record]]:
         docname = "/".join(path.relative_to(folder).with_suffix("").parts[1:])
         try:
             text = json.loads(path.read_text("utf-8"))
+            if not text["provenance"]["device_kind"]:
+                raise ValueError("device_kind is empty")
             records = [
                 Record(
                     cell["number"],
@@ -156,7 +164,6 @@ def read_records(folder: Path) -> dict[str, list[Record]]:
                 )
                 for cell in text["cells"]
             ]
-            assert all(record.label for record in records)
         except (ValueError, KeyError, TypeError, OSError) as error:
             raise BookError(
                 f"{path}: not a record ({type(error).__name__}: {error});"
