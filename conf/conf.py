@@ -1,6 +1,7 @@
 """Configuration of the book; built as ``sphinx-build -c conf docs _build/html``."""
 
 import os
+import re
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -23,6 +24,7 @@ nitpicky = True
 # Types in signatures belong to JAX and Python, whose pages are not part of this site.
 nitpick_ignore_regex = [("py:.*", ".*")]
 autodoc_typehints_format = "short"
+napoleon_use_ivar = True
 highlight_language = "python3"
 
 # A message of JAX's in a traceback need not be Python: it is shown all the same.
@@ -68,3 +70,12 @@ html_theme_options = {
     "use_issues_button": bool(REPOSITORY),
     "use_repository_button": bool(REPOSITORY),
 }
+
+
+def setup(app):
+    # After napoleon, which names types by the modules that they are defined in.
+    app.connect("autodoc-process-docstring", name_types_as_imported, priority=600)
+
+
+def name_types_as_imported(app, what, name, obj, options, lines):
+    lines[:] = [re.sub(r"\bjustafter\._[\w.]+\.(?=[A-Z])", "", line) for line in lines]

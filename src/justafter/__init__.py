@@ -1,6 +1,13 @@
 """Instruments for seeing what JAX does with a function."""
 
+from ._lens import Costs as Costs
+from ._lens import Equation as Equation
+from ._lens import Instruction as Instruction
+from ._lens import Kernel as Kernel
 from ._lens import Lens as Lens
+from ._lens import Link as Link
+from ._lens import Source as Source
+from ._lens import Span as Span
 from ._lens import lens as lens
 from ._measure import Comparison as Comparison
 from ._measure import Measurement as Measurement

@@ -91,7 +91,19 @@ def _median_ranks(n: int) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Where and when numbers were measured."""
+    """Where and when numbers were measured.
+
+    Attributes:
+        platform: JAX's name for the kind of device, such as ``"cpu"``.
+        device: the model of the device.
+        device_count: how many devices JAX saw.
+        cpus: how many CPU cores the machine has.
+        jax: the version of JAX.
+        jaxlib: the version of jaxlib.
+        numpy: the version of NumPy.
+        python: the version of Python.
+        date: date and time, in UTC and ISO 8601.
+    """
 
     platform: str
     device: str
@@ -189,7 +201,7 @@ class Measurement(_Plain):
 
     @property
     def cold(self) -> float:
-        """Seconds until the first result: all stages up to the first call, medians."""
+        """Seconds until the first result, the medians of all stages up to it added."""
         return sum(s.median for name, s in self.stages.items() if name != "steady")
 
     @classmethod

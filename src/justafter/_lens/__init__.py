@@ -7,9 +7,19 @@ from pathlib import Path
 from typing import Any
 
 from . import _hlo, _html, _jaxpr, _link, _marks, _source, _text, _trace
-from ._model import Costs, Equation, Kernel, Link, Source
+from ._model import Costs, Equation, Instruction, Kernel, Link, Source, Span
 
-__all__ = ["Lens", "lens"]
+__all__ = [
+    "Costs",
+    "Equation",
+    "Instruction",
+    "Kernel",
+    "Lens",
+    "Link",
+    "Source",
+    "Span",
+    "lens",
+]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -21,7 +31,7 @@ class Lens:
     Attributes:
         name: the function's name.
         source: the source of the function and of each helper of the user's that it
-            calls, as ``Source(name, file, line, text)``.
+            calls.
         equations: the jaxpr's equations in order, those of inner jaxprs after the
             equation that holds them, each with its span, its fate and its kernels.
         kernels: the compiled program's kernels in the order they are scheduled,
@@ -32,6 +42,7 @@ class Lens:
         inputs: the jaxpr's inputs with their types.
         results: the names of the jaxpr's results.
         notes: what could not be shown, and why.
+        platform: the platform that the program was compiled for.
     """
 
     name: str
@@ -48,7 +59,7 @@ class Lens:
 
     @property
     def primitives(self) -> tuple[Equation, ...]:
-        """The equations that are work: all but those that only hold others."""
+        """The equations that are work, without those that only hold others."""
         return tuple(
             eqn
             for eqn in self.equations
@@ -57,7 +68,7 @@ class Lens:
 
     @property
     def gone(self) -> tuple[Equation, ...]:
-        """The primitives that no kernel computes: unused, folded or removed."""
+        """The primitives that no kernel computes, being unused, folded or removed."""
         return tuple(eqn for eqn in self.primitives if eqn.gone)
 
     def at(self, expression: str) -> Link:

@@ -5,7 +5,16 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Span:
-    """A stretch of Python source: lines from 1, columns from 0, end exclusive."""
+    """A stretch of Python source.
+
+    Attributes:
+        file: the file's name.
+        function: the function that the stretch is in.
+        line: where it begins, counted from 1.
+        column: where it begins in that line, counted from 0.
+        end_line: where it ends.
+        end_column: the first column after its end.
+    """
 
     file: str
     function: str
@@ -18,7 +27,14 @@ class Span:
 
 @dataclass(frozen=True)
 class Source:
-    """One function's source text, with its common indentation removed."""
+    """One function's source text, with its common indentation removed.
+
+    Attributes:
+        name: the function's name.
+        file: the file's name.
+        line: where it begins in the file, counted from 1.
+        text: the source.
+    """
 
     name: str
     file: str
@@ -104,10 +120,15 @@ class Equation:
 class Instruction:
     """One HLO instruction, and the equations that it came from.
 
-    There are several where XLA merged some, and none for what XLA added.
-
-    ``start`` is what XLA itself kept of the source: file, line and column where the
-    expression starts.
+    Attributes:
+        name: XLA's name for it.
+        opcode: what it does, such as ``"multiply"``.
+        type: the type of its result, such as ``"f32[3,4]"``.
+        text: the instruction on one line, shortened.
+        equations: indices into ``Lens.equations``; several where XLA merged some,
+            none for what XLA added.
+        start: what XLA itself kept of the source: file, line and column where the
+            expression starts.
     """
 
     name: str
@@ -142,7 +163,7 @@ class Kernel:
 
     @property
     def appeared(self) -> bool:
-        """True if XLA recorded no equation for it: it added or rewrote the work."""
+        """True if XLA recorded no equation for it, having added or rewritten the work."""
         return not self.members
 
 
@@ -150,7 +171,11 @@ class Kernel:
 class Link:
     """One expression, the equations it became, and the kernels they became.
 
-    ``expression`` and ``span`` are None for equations without a span.
+    Attributes:
+        expression: its text; None for equations without a span.
+        span: where it stands in the source; None likewise.
+        equations: indices into ``Lens.equations``.
+        kernels: indices into ``Lens.kernels``.
     """
 
     expression: str | None
@@ -165,6 +190,16 @@ class Costs:
 
     A figure that XLA does not report is None. Under sharding the figures are for
     each device. Loops are counted as XLA's analysis counts them.
+
+    Attributes:
+        flops: floating-point operations.
+        bytes_accessed: bytes read and written by all kernels.
+        transcendentals: elements of exponentials, sines and the like.
+        argument_bytes: memory of the arguments.
+        output_bytes: memory of the results.
+        temp_bytes: memory for what lies between, at its largest.
+        compile_seconds: how long compiling took.
+        devices: how many devices the program runs on.
     """
 
     flops: float | None = None
