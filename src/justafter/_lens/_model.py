@@ -163,7 +163,7 @@ class Kernel:
 
     @property
     def appeared(self) -> bool:
-        """True if XLA recorded no equation for it, having added or rewritten the work."""
+        """True if XLA recorded no equation for it, having added or rewritten it."""
         return not self.members
 
 
