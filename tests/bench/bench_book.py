@@ -20,7 +20,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from justafter.book._chapters import Chapter, find_chapters
+from justafter.book.model import Chapter
+from justafter.book.reading.pages import find_chapters
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENT = {**os.environ, "JAX_PLATFORMS": "cpu", "MPLBACKEND": "agg"}

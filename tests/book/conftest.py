@@ -13,7 +13,7 @@ from textwrap import dedent
 
 import pytest
 
-from justafter.book._records import slug
+from justafter.book.platforms.records import slug
 
 CONF = """\
 project = "Tiny"

@@ -87,8 +87,8 @@ def test_each_problem_names_its_page_line_and_way_out(book):
         "quiet:10": ["announces the warning", "gives none"],
         "figure:9": ["without alternative text"],
         "varies:10": ["varies and nothing checks it"],
-        "option:8": ["unknown cell option or tag 'tag'"],
-        "tag:8": ["unknown cell option or tag 'mesured'"],
+        "option:8": ["unknown cell option 'tag'"],
+        "tag:8": ["unknown cell tag 'mesured'"],
         "kernel:3": ["unknown kernel 'julia'"],
         "front:2": ["broken front matter"],
         "plain:3": ["does not execute", "file_format: mystnb"],
@@ -181,7 +181,7 @@ def test_two_builds_at_once_both_succeed(book):
 
 BUILD_WITH_SMALL_FILES = """
 import resource, signal, sys
-from justafter.book.__main__ import main
+from justafter.book.commands.line import main
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))

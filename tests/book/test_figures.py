@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from justafter.book._figures import CYCLE, DARK, INK, MUTED, dark_twin, light_style
+from justafter.book.running.figures import (
+    CYCLE,
+    DARK,
+    INK,
+    MUTED,
+    dark_twin,
+    light_style,
+)
 
 PAPER = {"light": "#fdfcf9", "dark": "#14191c"}
 CYCLES = {"light": CYCLE, "dark": tuple(DARK[color] for color in CYCLE)}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from justafter.book._pins import Pin, read_pins, write_pins
+from justafter.book.checking.pins import Pin, read_pins, write_pins
+from justafter.book.model import Provenance
 
 from .conftest import copy_of, new_book
 
@@ -132,5 +133,5 @@ def test_files_and_pins_are_inverse():
         Pin("print('\\n>>> x\\n| y')", "\n>>> x\n| y\n\nz"),
         Pin("t()", None),
     ]
-    text = write_pins(made, {"jax": "1", "platform": "cpu"})
+    text = write_pins(made, Provenance("cpu", "cpu", 1, "1", "1", "3"))
     assert read_pins(text) == made

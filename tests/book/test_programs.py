@@ -13,10 +13,11 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from justafter.book._compare import differences, same_output, shown
-from justafter.book._forks import run_programs
+from justafter.book._compare import differences, same_output
 from justafter.book._programs import header, notebook, program, script
 from justafter.book._slice import Page, SourceCell
+from justafter.book.checking.text import printed_text
+from justafter.book.running.programs import run_programs
 
 # Small pages of every kind that the book has. A line `# %%` begins a cell, and may
 # announce its failure or give its tags; of a cell with the tag `figure` the prompt of
@@ -384,7 +385,7 @@ def test_programs_run_apart_and_as_main_modules():
         "__main__ program.py",
         "False",
         "def f():\n    return 1",
-        "['program.py', 'stderr', 'stdout'] ['program.py']",
+        "['program.py'] ['program.py']",
         "at exit\n(ended with status 3)",
         "<class '__main__.A'>",
     ]
@@ -488,4 +489,4 @@ def test_what_outputs_show():
         {"output_type": "stream", "name": "stdout", "text": "b\n"},
         {"output_type": "error", "ename": "TypeError", "evalue": "m", "traceback": []},
     ]
-    assert shown(outputs) == "a\nb\nTypeError: m"
+    assert printed_text(outputs) == "a\nb\nTypeError: m"

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from justafter.book._prose import check_prose
+from justafter.book.reading.markdown import running_text
+from justafter.book.reading.prose import check_prose
 
 
 def found(text: str) -> list[tuple[int, str]]:
     return [
         (error.line, error.message.rsplit(": ", 1)[1])
-        for error in check_prose(Path("page.md"), text)
+        for error in check_prose(Path("page.md"), running_text(text))
     ]
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from justafter.book._records import Record, write_records
+from justafter.book.model import Provenance
+from justafter.book.platforms.records import Record, write_records
 
 from .conftest import TinyBook, copy_of, new_book, pretend
 
@@ -118,7 +119,13 @@ def test_recording_leaves_the_records_of_other_devices(recorded):
     ("text", "reason"),
     [
         ('{"cells": [{"number": 1}]}', "KeyError: 'provenance'"),
-        ('{"provenance": {"device_kind": ""}, "cells": []}', "device_kind is empty"),
+        (
+            (
+                '{"provenance": {"device_kind": "", "platform": "gpu", "jax": "1",'
+                ' "device_count": 1, "jaxlib": "1", "python": "3"}, "cells": []}'
+            ),
+            "device_kind is empty",
+        ),
         ("[]", "TypeError"),
     ],
 )
@@ -127,14 +134,16 @@ def test_a_broken_record_is_named(recorded, text, reason):
     path.write_text(text)
     status, output = recorded.build()
     assert status == 1
-    assert f"{path}: not a record (" in output
+    assert "tests/records/pretend-x/one.json:1: not a record (" in output
     assert reason in output
     assert "delete it, or write it again" in output
 
 
 def test_new_records_leave_the_figures_of_a_chapter_whose_name_begins_alike(tmp_path):
     figure = {"output_type": "display_data", "data": {"image/svg+xml": "<svg/>"}}
-    record = Record(1, "digest", [figure], {"device_kind": "Pretend"})
+    record = Record(
+        1, "digest", [figure], Provenance("gpu", "Pretend", 1, "1", "1", "3")
+    )
     for docname in ("timing", "timing-2"):
         write_records([record], docname, tmp_path)
     write_records([], "timing", tmp_path)

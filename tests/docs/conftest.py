@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from justafter.book._chapters import find_chapters
-from justafter.book._execute import Book, execute
-from justafter.book._progress import Progress
-from justafter.book._settings import Settings
+from justafter.book.book import Book, execute
+from justafter.book.reading.pages import find_chapters
+from justafter.book.running.progress import Progress
+from justafter.book.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

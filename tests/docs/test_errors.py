@@ -9,9 +9,10 @@ from itertools import pairwise
 import jax
 import pytest
 
-from justafter.book._chapters import Cell, find_chapters
-from justafter.book._execute import Book
-from justafter.book._pins import output_text
+from justafter.book.book import Book
+from justafter.book.checking.text import pinned_text
+from justafter.book.model import Cell
+from justafter.book.reading.pages import find_chapters
 
 from .conftest import DOCS
 
@@ -112,8 +113,8 @@ def test_the_finder_explains_the_documented_classes():
 def test_the_first_cell_says_what_the_heading_says(entry: Entry, book: Book):
     said = announced(entry.cells[0])
     assert said == f"{entry.name}: {entry.words}", entry.place
-    record = book.runs[entry.docname]["cells"][entry.cells[0].number - 1]
-    message = output_text(record)
+    results = book.executed[entry.docname].run.results
+    message = pinned_text(results[entry.cells[0].number - 1].outputs)
     assert entry.name in message, entry.place
     assert entry.words in message, entry.place
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from justafter.book._chapters import Cell, Chapter
-from justafter.book._execute import Book
-from justafter.book._forks import Run, run_programs
 from justafter.book._programs import program
 from justafter.book._slice import SourceCell
 from justafter.book._snippets import source_cells
+from justafter.book.book import Book
+from justafter.book.model import Cell, Chapter, Executed
+from justafter.book.running.programs import Ran, run_programs
 
 
 def pairs(chapter: Chapter) -> list[tuple[Cell, Cell]]:
@@ -58,14 +58,12 @@ def _is_store(node: ast.AST) -> bool:
 def test_each_chapter_has_three_exercises(book: Book, docname: str):
     if docname in ("index", "cheat-sheet") or docname.startswith("errors/"):
         pytest.skip("a page to look things up in is no lesson")
-    chapter = book.chapter(docname)
-    assert chapter is not None
-    assert chapter.text.count(":class: exercise") >= 3
+    assert book.executed[docname].chapter.text.count(":class: exercise") >= 3
 
 
-def unsolved(book: Book, chapter: Chapter) -> Iterator[tuple[str, str]]:
+def unsolved(executed: Executed) -> Iterator[tuple[str, str]]:
     """For each exercise its place, and a program that checks it as handed out."""
-    cells = source_cells(chapter, book.runs[chapter.docname])
+    chapter, cells = executed.chapter, source_cells(executed)
     for exercise, solution in pairs(chapter):
         place = f"docs/{chapter.docname}.md:{exercise.line}"
         assert "assert " in solution.source, f"{place}: the solution asserts nothing"
@@ -77,9 +75,9 @@ def unsolved(book: Book, chapter: Chapter) -> Iterator[tuple[str, str]]:
 
 
 @pytest.fixture(scope="session")
-def attempts(book: Book, compiled: dict[str, str]) -> dict[str, Run]:
+def attempts(book: Book, compiled: dict[str, str]) -> dict[str, Ran]:
     """All exercises as handed out, checked: each place with what happened."""
-    found = [pair for chapter in book.chapters for pair in unsolved(book, chapter)]
+    found = [pair for executed in book.executed.values() for pair in unsolved(executed)]
     texts = [text for _, text in found]
     places = [place for place, _ in found]
     ran = run_programs(texts, jobs=2, environment=compiled)
@@ -87,7 +85,7 @@ def attempts(book: Book, compiled: dict[str, str]) -> dict[str, Run]:
 
 
 def test_exercises_do_not_pass_their_solutions_checks(
-    attempts: dict[str, Run], docname: str
+    attempts: dict[str, Ran], docname: str
 ):
     for place, run in attempts.items():
         if place.startswith(f"docs/{docname}.md:"):

@@ -10,17 +10,18 @@ from pathlib import Path
 
 import nbformat
 
-from justafter.book._chapters import Chapter
-from justafter.book._execute import Book
 from justafter.book._snippets import chapter_notebook
+from justafter.book.book import Book
+from justafter.book.model import Executed
 
 
 def failure(
-    chapter: Chapter, run: dict, folder: Path, variables: dict[str, str] | None = None
+    executed: Executed, folder: Path, variables: dict[str, str] | None = None
 ) -> str | None:
     """What `jupyter execute` says of the chapter's notebook, or None."""
-    path = folder / f"{chapter.docname.replace('/', '-')}.ipynb"
-    nbformat.write(chapter_notebook(chapter, run), path)
+    docname = executed.chapter.docname
+    path = folder / f"{docname.replace('/', '-')}.ipynb"
+    nbformat.write(chapter_notebook(executed), path)
     # A process of its own: a notebook client leaves its sockets to the garbage
     # collector, which tells whichever test happens to run at that moment.
     client = "from nbclient.cli import main; main()"
@@ -35,16 +36,14 @@ def failure(
     )
     if ran.returncode == 0:
         return None
-    return f"docs/{chapter.docname}.md\n{ran.stderr[-3000:]}"
+    return f"docs/{docname}.md\n{ran.stderr[-3000:]}"
 
 
 def test_notebooks_run(book: Book, tmp_path: Path, compiled: dict[str, str]):
-    def run(chapter: Chapter, variables: dict[str, str] | None = None) -> str | None:
-        return failure(chapter, book.runs[chapter.docname], tmp_path, variables)
-
+    every = list(book.executed.values())
     with ThreadPoolExecutor(max_workers=2) as pool:
-        said = list(pool.map(lambda chapter: run(chapter, compiled), book.chapters))
+        said = list(pool.map(lambda one: failure(one, tmp_path, compiled), every))
     # In pairs they disturb each other's timings: those that fail run again, alone.
-    again = [c for c, text in zip(book.chapters, said, strict=True) if text]
-    failed = [text for text in map(run, again) if text]
+    again = [one for one, text in zip(every, said, strict=True) if text]
+    failed = [text for one in again if (text := failure(one, tmp_path))]
     assert not failed, "\n\n".join(failed)

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 import pytest
 
-from justafter.book._chapters import Cell
-from justafter.book._compare import same_output, shown
-from justafter.book._execute import Book
-from justafter.book._forks import Run, run_programs
+from justafter.book._compare import same_output
 from justafter.book._programs import Program, program
 from justafter.book._slice import SourceCell
 from justafter.book._snippets import chapter_script
+from justafter.book.book import Book
+from justafter.book.checking.text import printed_text
+from justafter.book.model import Cell
+from justafter.book.running.programs import Ran, run_programs
 
 #: A program that runs longer than this hangs (seconds).
 LIMIT = 300.0
@@ -30,17 +31,15 @@ class Case:
 
 
 def cases(book: Book) -> Iterator[Case]:
-    for chapter in book.chapters:
-        records = book.runs[chapter.docname]["cells"]
-        programs = book.snippets[chapter.docname].programs
-        for cell, record, made in zip(chapter.cells, records, programs, strict=True):
+    for docname, page in book.pages.items():
+        programs = page.snippets.programs
+        for (cell, result), made in zip(page.executed, programs, strict=True):
             if made is not None:
-                expected = shown(record["outputs"])
-                yield Case(chapter.docname, cell, made, expected)
+                yield Case(docname, cell, made, printed_text(result.outputs))
 
 
 @pytest.fixture(scope="session")
-def runs(book: Book, compiled: dict[str, str]) -> list[tuple[Case, Run]]:
+def runs(book: Book, compiled: dict[str, str]) -> list[tuple[Case, Ran]]:
     """All programs, run in pairs.
 
     One that fails is run once more, alone and compiling everything itself: a bound on
@@ -55,7 +54,7 @@ def runs(book: Book, compiled: dict[str, str]) -> list[tuple[Case, Run]]:
 
 def run_cases(
     group: list[Case], jobs: int, variables: dict[str, str] | None = None
-) -> list[Run]:
+) -> list[Ran]:
     fresh = [i for i, case in enumerate(group) if case.program.sets_environment]
     texts = [case.program.text for case in group]
     return run_programs(
@@ -63,7 +62,7 @@ def run_cases(
     )
 
 
-def problem(case: Case, run: Run) -> str | None:
+def problem(case: Case, run: Ran) -> str | None:
     """What is wrong with a program's run, in words."""
     announced = case.cell.raises
     if announced is not None:
@@ -80,7 +79,7 @@ def problem(case: Case, run: Run) -> str | None:
     return None if difference is None else str(difference)
 
 
-def test_programs_of(docname: str, runs: list[tuple[Case, Run]]):
+def test_programs_of(docname: str, runs: list[tuple[Case, Ran]]):
     problems = []
     for case, run in runs:
         if case.docname == docname and (said := problem(case, run)):
@@ -99,7 +98,7 @@ def test_nearly_every_cell_has_a_program(book: Book, record_property):
 
 def test_chapters_run_as_scripts(book: Book, compiled: dict[str, str]):
     scripts = {
-        c.docname: chapter_script(c, book.runs[c.docname]) for c in book.chapters
+        docname: chapter_script(executed) for docname, executed in book.executed.items()
     }
     failed = failing(scripts, jobs=2, variables=compiled)
     # In pairs they disturb each other's timings: those that fail run again, alone.

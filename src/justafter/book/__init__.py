@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Set up the Sphinx extension."""
-    from ._extension import metadata, setup_extension
+    from .showing.extension import metadata, setup_extension
 
     setup_extension(app)
     return metadata()

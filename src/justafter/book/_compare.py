@@ -7,7 +7,6 @@ up to what differs whenever the same code stands in another file: where it stand
 import difflib
 import math
 import re
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 RTOL = 1e-5
@@ -131,25 +130,3 @@ def _close(wanted: str, had: str, rtol: float, atol: float) -> bool:
         for e, g in pairs
         for bound in [atol + rtol * abs(float(e))]
     )
-
-
-def shown(outputs: Iterable[Mapping]) -> str:
-    """The text that a notebook cell's outputs show, as a program would print it.
-
-    What went to standard output comes first, then the value; a failure is its class and
-    message. Standard error and pictures do not count.
-
-    >>> shown([{"output_type": "stream", "name": "stdout", "text": "tracing\\n"},
-    ...        {"output_type": "execute_result", "data": {"text/plain": "3"}}])
-    'tracing\\n3'
-    """
-    streams, values = [], []
-    for output in outputs:
-        kind = output["output_type"]
-        if kind == "stream" and output["name"] == "stdout":
-            streams.append(output["text"])
-        elif kind == "execute_result":
-            values.append(output["data"].get("text/plain", ""))
-        elif kind == "error":
-            values.append(f"{output['ename']}: {output['evalue']}")
-    return "\n".join(part.rstrip("\n") for part in ["".join(streams), *values] if part)

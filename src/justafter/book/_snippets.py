@@ -5,19 +5,21 @@ Also the chapter as one script and as one notebook, from the same source.
 
 from __future__ import annotations
 
+import functools
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
 
-from ._chapters import Cell, Chapter, parse
-from ._errors import PageError
 from ._programs import NoFaithfulProgram, Program, header, notebook, program, script
 from ._slice import Page, SourceCell
-from ._store import Store, digest, package_digest
+from .checking.text import has_value
+from .errors import PageError
+from .model import Cell, Chapter, Executed
+from .running.fingerprint import digest, file_digest
+from .running.store import Store
 
 
 @dataclass(frozen=True)
@@ -35,16 +37,15 @@ class Snippets:
     notebook: str
 
 
-def snippets_of(
-    chapter: Chapter, run: dict[str, Any], store: Store
-) -> tuple[Snippets, list[PageError]]:
+def snippets_of(executed: Executed, store: Store) -> tuple[Snippets, list[PageError]]:
     """A chapter's snippets, kept from an earlier build where they still hold.
 
     Slicing is most of what a build does when nothing has to be executed.
     """
-    cells = source_cells(chapter, run)
-    facts = [chapter.text, [cell.displays for cell in cells], page_header(chapter, run)]
-    key = digest([facts, package_digest()])
+    chapter = executed.chapter
+    cells = source_cells(executed)
+    facts = [chapter.text, [cell.displays for cell in cells], page_header(executed)]
+    key = digest([facts, _own_digest()])
     kept = store.load(chapter.docname, key)
     if kept is not None:
         programs = [
@@ -52,50 +53,60 @@ def snippets_of(
             for p in kept["programs"]
         ]
         return Snippets(programs, kept["script"], kept["notebook"]), []
-    programs, errors = programs_of(chapter, run)
+    programs, errors = programs_of(executed)
+    if errors:
+        return Snippets(programs, "", ""), errors
     made = Snippets(
         programs,
-        chapter_script(chapter, run),
-        nbformat.writes(chapter_notebook(chapter, run)) + "\n",
+        chapter_script(executed),
+        nbformat.writes(chapter_notebook(executed)) + "\n",
     )
     if not errors:
         store.save(chapter.docname, key, asdict(made))
     return made, errors
 
 
-def source_cells(chapter: Chapter, run: dict[str, Any]) -> list[SourceCell]:
+@functools.cache
+def _own_digest() -> str:
+    """A digest of what makes programs."""
+    folder = Path(__file__).parent
+    names = ("_slice", "_facts", "_known", "_programs", "_snippets")
+    return digest([file_digest(folder / f"{name}.py") for name in names])
+
+
+def source_cells(executed: Executed) -> list[SourceCell]:
     """The chapter's cells as the slicer wants them, with what the run knows."""
     return [
         SourceCell(
             code=cell.source,
             tags=cell.tags,
             raises=cell.raises,
-            displays=any(
-                item["output_type"] == "execute_result" for item in record["outputs"]
-            ),
+            displays=has_value(result),
             no_program=cell.no_program,
         )
-        for cell, record in zip(chapter.cells, run["cells"], strict=True)
+        for cell, result in executed
     ]
 
 
-def page_header(chapter: Chapter, run: dict[str, Any]) -> str:
+def page_header(executed: Executed) -> str:
     """The first line of a chapter's programs: its address and the JAX version."""
     site = os.environ.get("BOOK_URL", "").rstrip("/")
-    address = f"{site}/{chapter.docname}.html" if site else f"{chapter.docname}.html"
-    return header(address, run["provenance"]["jax"])
+    page = f"{executed.chapter.docname}.html"
+    address = f"{site}/{page}" if site else page
+    return header(address, executed.run.provenance.jax)
 
 
 def programs_of(
-    chapter: Chapter, run: dict[str, Any]
+    executed: Executed,
 ) -> tuple[list[Program | None], list[PageError]]:
     """A program for each cell, None where the chapter says why there is none.
 
     The second list holds an error for each cell that has no faithful program
     and does not say why.
     """
-    page = Page(source_cells(chapter, run))
-    first = page_header(chapter, run)
+    chapter = executed.chapter
+    page = Page(source_cells(executed))
+    first = page_header(executed)
     programs: list[Program | None] = []
     errors: list[PageError] = []
     for k, cell in enumerate(chapter.cells):
@@ -118,21 +129,21 @@ def _no_program(chapter: Chapter, cell: Cell, failure: NoFaithfulProgram) -> Pag
     )
 
 
-def chapter_script(chapter: Chapter, run: dict[str, Any]) -> str:
+def chapter_script(executed: Executed) -> str:
     """The chapter as one script that runs to its end."""
-    return script(_parts(chapter, run), page_header(chapter, run))
+    return script(_parts(executed), page_header(executed))
 
 
-def chapter_notebook(chapter: Chapter, run: dict[str, Any]) -> NotebookNode:
+def chapter_notebook(executed: Executed) -> NotebookNode:
     """The chapter as a notebook without outputs."""
-    return notebook(_parts(chapter, run))
+    return notebook(_parts(executed))
 
 
-def _parts(chapter: Chapter, run: dict[str, Any]) -> list[SourceCell | str]:
+def _parts(executed: Executed) -> list[SourceCell | str]:
     """The chapter's cells and prose, in order."""
-    cells = iter(source_cells(chapter, run))
+    cells = iter(source_cells(executed))
     return [
-        next(cells) if part.cell_type == "code" else part.source
-        for part in parse(chapter.text, Path(chapter.path)).cells
-        if part.cell_type in ("code", "markdown")
+        next(cells) if isinstance(part, Cell) else part.text
+        for part in executed.chapter.parts
+        if isinstance(part, Cell) or part.kind == "markdown"
     ]

@@ -1,0 +1,351 @@
+"""The book: its chapters, what executing them gave, and what is wrong with them.
+
+Chapters whose kept run still holds are taken from the store. The others run in worker
+processes, as many at once as the settings say, the longest first.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ._slice import NoFaithfulProgram, Page
+from ._snippets import Snippets, snippets_of, source_cells
+from .checking.pins import check_pins
+from .checking.rules import check_run, failed
+from .errors import BookError, PageError
+from .model import Chapter, Executed, run_from, to_plain
+from .platforms.records import Record, current, read_records
+from .reading.chapters import docname_of
+from .reading.pages import find_chapters, find_pages
+from .running.chapters import ChapterTask, Finished
+from .running.fingerprint import digest, environment_fingerprint
+from .running.pool import Pool
+from .running.progress import Progress
+from .running.shell import OVER_LIMIT
+from .running.store import Store
+from .running.workers import open_workers, worker_environment
+from .settings import Settings
+
+
+@dataclass(frozen=True)
+class ExecutedPage:
+    """All that a chapter's page shows: its run, its programs, records of elsewhere."""
+
+    executed: Executed
+    snippets: Snippets
+    records: dict[int, list[Record]] = field(default_factory=dict, hash=False)
+
+    def with_text(self, chapter: Chapter) -> ExecutedPage:
+        """The same results on a page whose text, but not its code, is another."""
+        executed = dataclasses.replace(self.executed, chapter=chapter)
+        return dataclasses.replace(self, executed=executed)
+
+    @property
+    def seal(self) -> str:
+        """A name for all that the page shows of its execution."""
+        shown = {
+            number: [[to_plain(r.provenance), r.outputs] for r in records]
+            for number, records in self.records.items()
+        }
+        return digest([self.executed.run.seal, shown])
+
+
+@dataclass
+class Book:
+    """The chapters, what executing them gave, the pages to show, and what is wrong.
+
+    `executed` also holds chapters that failed, as far as they ran. `stale` are the
+    records of other platforms whose cells have changed, in words.
+    """
+
+    chapters: list[Chapter]
+    executed: dict[str, Executed] = field(default_factory=dict)
+    pages: dict[str, ExecutedPage] = field(default_factory=dict)
+    errors: list[PageError] = field(default_factory=list)
+    stale: list[str] = field(default_factory=list)
+
+    def count_cells(self) -> str:
+        """How many cells there are, and how many of them may vary, in words."""
+        cells = [cell for chapter in self.chapters for cell in chapter.cells]
+        measured = sum("measured" in cell.tags for cell in cells)
+        device = sum("device" in cell.tags - {"measured"} for cell in cells) - sum(
+            cell.tags >= {"device", "measured"} for cell in cells
+        )
+        return (
+            f"{len(cells)} cells: {len(cells) - measured - device} give the same every"
+            f" time, {measured} are marked as measured, {device} as depending on the"
+            " device"
+        )
+
+
+def execute(settings: Settings, progress: Progress) -> Book:
+    """Bring every chapter below `settings.source` to a run that holds.
+
+    A chapter that fails does not stop the others, and what has run is kept.
+
+    Raises:
+        BookError: there is no such folder, or JAX does not start at all.
+        KeyboardInterrupt: as pressed; running chapters have been ended.
+    """
+    return _Building(settings, progress).build(run_missing=True)
+
+
+def kept(settings: Settings) -> tuple[Book, bool]:
+    """The book as far as it has been executed, and whether that is all of it."""
+    building = _Building(settings, Progress())
+    book = building.build(run_missing=False)
+    return book, not building.missing
+
+
+class _Building:
+    """One way from the chapters' files to the book."""
+
+    def __init__(self, settings: Settings, progress: Progress) -> None:
+        self.settings, self.progress = settings, progress
+        if not settings.source.is_dir():
+            raise BookError(
+                f"{settings.source}: no such folder of chapters;"
+                " name the one that holds them with --source"
+            )
+        self.store = Store(settings.cache, settings.project)
+        self.programs = Store(settings.cache / "snippets", settings.project)
+        self.executed: dict[str, Executed] = {}
+        self.missing: list[Chapter] = []
+        self.errors: list[PageError] = []
+
+    def build(self, run_missing: bool) -> Book:
+        self._read()
+        self._take_kept()
+        if run_missing:
+            with self.progress.chapters(
+                self.chapters, {chapter.docname for chapter in self.missing}
+            ):
+                if self.missing:
+                    self._run(self.missing)
+        book = Book(self.chapters, self.executed, errors=self.errors)
+        for executed in self.executed.values():
+            self._check(executed, book)
+        if self.settings.only is None:
+            self._take_records(book)
+        book.errors.sort(key=lambda error: (str(error.path), error.line))
+        for store in (self.store, self.programs):
+            store.prune()
+        return book
+
+    # -- what there is
+
+    def _read(self) -> None:
+        settings = self.settings
+        chapters, errors = find_chapters(
+            settings.source, settings.include, settings.exclude
+        )
+        if settings.only is not None:
+            known = {chapter.docname for chapter in chapters}
+            pages = {docname_of(p, settings.source) for p in self._pages()}
+            if unknown := sorted(settings.only - known - pages):
+                raise BookError(
+                    f"no chapter is called {', '.join(unknown)}; there are"
+                    f" {', '.join(sorted(known)) or 'none'}"
+                )
+            chapters = [c for c in chapters if c.docname in settings.only]
+            errors = [e for e in errors if self._docname(e.path) in settings.only]
+        self.chapters, self.errors = chapters, errors
+        check_platform()
+        environment = environment_fingerprint(platform_name())
+        self.keys = {c.docname: self._key(c, environment) for c in chapters}
+
+    def _pages(self) -> Iterator[Path]:
+        settings = self.settings
+        yield from find_pages(settings.source, settings.include, settings.exclude)
+
+    def _docname(self, path: Path) -> str:
+        return docname_of(path, self.settings.source)
+
+    def _key(self, chapter: Chapter, environment: str) -> str:
+        """The name under which a run of this chapter, here and now, is kept."""
+        cells = [
+            [
+                cell.source,
+                "measured" in cell.tags,
+                [value.expression for value in cell.values],
+            ]
+            for cell in chapter.cells
+        ]
+        leading = [value.expression for value in chapter.leading]
+        style = sorted((k, str(v)) for k, v in self.settings.figure_style.items())
+        return digest(
+            [chapter.docname, chapter.platform, cells, leading, style, environment]
+        )
+
+    def _take_kept(self) -> None:
+        for chapter in self.chapters:
+            entry = self.store.load(chapter.docname, self.keys[chapter.docname])
+            try:
+                run = run_from({**entry["run"], "seal": entry["seal"]})  # type: ignore[index]
+                if len(run.results) != len(chapter.cells):
+                    raise ValueError("another number of cells")
+            except (KeyError, TypeError, ValueError):
+                self.missing.append(chapter)
+            else:
+                self.executed[chapter.docname] = Executed(chapter, run)
+
+    # -- running what is missing
+
+    def _run(self, chapters: list[Chapter]) -> None:
+        order = sorted(chapters, key=lambda chapter: -self._expected(chapter))
+        tasks = [
+            ChapterTask(chapter, self.settings, self.progress, self._finished)
+            for chapter in order
+        ]
+        with open_workers() as workers:
+            Pool(workers, self.settings.jobs, self.progress.tick).run(tasks)
+        for task in tasks:
+            self.errors += task.errors
+            if task.errors and (partial := task.so_far()):
+                self.executed[task.chapter.docname] = partial
+
+    def _finished(self, chapter: Chapter, finished: Finished) -> None:
+        executed = Executed(chapter, finished.run)
+        if _is_good(executed):
+            entry = {"run": to_plain(finished.run), "depends": finished.depends}
+            seal = self.store.save(chapter.docname, self.keys[chapter.docname], entry)
+            run = run_from({**entry["run"], "seal": seal})
+            executed = Executed(chapter, run)
+        self.executed[chapter.docname] = executed
+
+    def _expected(self, chapter: Chapter) -> float:
+        """A guess of how long a chapter takes: its newest kept run, or its length.
+
+        Measured cells repeat what they measure, and keep all other cells waiting.
+        """
+        for path in self.store.entries(chapter.docname):
+            entry = self.store.read(path)
+            try:
+                return run_from(entry["run"]).seconds  # type: ignore[index]
+            except (KeyError, TypeError):
+                continue
+        measured = sum("measured" in cell.tags for cell in chapter.cells)
+        return 1.0 * len(chapter.cells) + 4.0 * measured
+
+    # -- what is wrong, and what is shown
+
+    def _check(self, executed: Executed, book: Book) -> None:
+        """Note what does not hold of a run; make the page if it is whole."""
+        needs = _Needs(executed)
+        failures, spoilt = failed(executed, needs)
+        book.errors += failures
+        book.errors += check_run(executed, spoilt)
+        chapter, run = executed.chapter, executed.run
+        if self.settings.pins is not None and run.provenance.platform == "cpu":
+            book.errors += check_pins(executed, self.settings.pins, spoilt)
+        if len(run.results) == len(chapter.cells) and not spoilt:
+            snippets, errors = snippets_of(executed, self.programs)
+            book.errors += errors
+            book.pages[chapter.docname] = ExecutedPage(executed, snippets)
+
+    def _take_records(self, book: Book) -> None:
+        """Note which records of other platforms hold, and which are stale."""
+        if self.settings.records is None:
+            return
+        found, errors = read_records(self.settings.records)
+        book.errors += errors
+        for docname, records in found.items():
+            page = book.pages.get(docname)
+            holding: dict[int, list[Record]] = {}
+            old = records
+            if page is not None:
+                holding, old = current(page.executed, page.snippets.programs, records)
+                page.records.update(holding)
+            book.stale += [f"{docname}, cell {r.number}, {r.label}" for r in old]
+
+
+class _Needs:
+    """Which cells a cell needs, worked out only for chapters where some cell failed."""
+
+    def __init__(self, executed: Executed) -> None:
+        self._executed = executed
+        self._page: Page | None = None
+
+    def __call__(self, number: int) -> set[int]:
+        try:
+            if self._page is None:
+                self._page = Page(source_cells(self._executed))
+            page = self._page
+            return {page.statements[i].cell + 1 for i in page.needed(number - 1)}
+        except NoFaithfulProgram:
+            return set(range(1, number))  # it cannot be told: all of them
+
+
+def _is_good(executed: Executed) -> bool:
+    """Whether each cell that failed said that it would."""
+    return all(
+        result.failure is None
+        or (cell.raises is not None and result.failure.name != OVER_LIMIT)
+        for cell, result in executed
+    )
+
+
+# -- the platform
+
+
+def platform_name() -> str:
+    """The devices that chapters will see, as text for the cache's key.
+
+    On the CPU the environment says it all; elsewhere JAX is asked.
+    """
+    chosen = worker_environment()["JAX_PLATFORMS"]
+    return chosen if chosen == "cpu" else _ask_jax(chosen)
+
+
+def check_platform() -> None:
+    """Have JAX start once where the environment says how it is to start.
+
+    Raises:
+        BookError: it does not; chapters would each say so in words of their own.
+    """
+    environment = worker_environment()
+    steering = {
+        name
+        for name in environment
+        if name.startswith(("JAX_", "XLA_")) and name != "JAX_PLATFORMS"
+    }
+    if steering and environment["JAX_PLATFORMS"] == "cpu":
+        _ask_jax("cpu")
+
+
+_ASK = (
+    "import jax; d = jax.devices();"
+    "print(jax.default_backend(), d[0].device_kind, len(d))"
+)
+
+
+def _ask_jax(chosen: str) -> str:
+    asked = subprocess.run(
+        [sys.executable, "-P", "-c", _ASK],
+        env=worker_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if asked.returncode:
+        lines = [line for line in asked.stderr.splitlines() if line.strip()]
+        variables = ", ".join(
+            f"{n}={v}" for n, v in os.environ.items() if n.startswith(("JAX_", "XLA_"))
+        )
+        raise BookError(
+            f"JAX does not start on the platform {chosen!r}: {_reason(lines)}\n"
+            f"    → mend or unset what steers it: {variables or 'nothing is set'}"
+        )
+    return asked.stdout.strip()
+
+
+def _reason(lines: list[str]) -> str:
+    """The line of a dying process that says why."""
+    telling = [s for s in lines if "Unknown flag" in s or "Error: " in s]
+    return (telling or lines or ["it said nothing"])[-1].strip()

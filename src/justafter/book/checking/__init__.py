@@ -1,0 +1,1 @@
+"""What must hold of every executed chapter: rules, pins, and how text is compared."""

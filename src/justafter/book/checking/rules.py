@@ -1,0 +1,285 @@
+"""What must hold of every executed chapter, whether it ran now or was kept."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import zip_longest
+from pathlib import Path
+
+from ..errors import PageError
+from ..model import Cell, CellResult, Chapter, Executed, Failure, Value, ValueResult
+from ..running.shell import OVER_LIMIT
+from .text import has_figure, shown_texts, stderr_text
+
+#: Text that belongs to one machine or one process, and what it is.
+NOISE = (
+    (re.compile(r"\x1b\["), "an ANSI code"),
+    (re.compile(r"\bat 0x[0-9a-f]{6,}|\b0x[0-9a-f]{9,16}\b"), "a memory address"),
+    (re.compile(r"\bobject id \d{6,}"), "an object's id"),
+    (re.compile(r"ipykernel_\d+|<ipython-input"), "a temporary kernel name"),
+    (re.compile(r"(?:/home|/root|/Users|/tmp|/var/folders)/[\w.-]+"), "a machine path"),
+    (re.compile(r"\b[A-Z]:\\\\?Users\\"), "a machine path"),
+    (re.compile(r"/(?:site|dist)-packages/"), "a machine path"),
+)
+
+#: How much of a message an announcement that we propose repeats (characters).
+_WORDS = 60
+
+
+def check_run(executed: Executed, spoilt: Collection[int] = ()) -> list[PageError]:
+    """Everything that is wrong with a chapter's run, at the page's own lines.
+
+    `spoilt` are the numbers of cells that failed, or need one that did; of those only
+    the failures that were not announced are told elsewhere: see `failed`.
+    """
+    chapter = executed.chapter
+    errors: list[PageError] = []
+    errors += _values(executed.leading, chapter)
+    for cell, result in executed:
+        if cell.number not in spoilt:
+            errors += _announced(chapter, cell, result)
+            errors += _warned(chapter, cell, result)
+            errors += _noise(chapter, cell, result)
+            errors += _described(chapter, cell, result)
+            errors += _values(zip(cell.values, result.values, strict=True), chapter)
+    errors += _unchecked(chapter)
+    return errors
+
+
+# -- failures that nobody announced
+
+
+def failed(
+    executed: Executed, needs: Callable[[int], set[int]]
+) -> tuple[list[PageError], set[int]]:
+    """The failures that were not announced, and the cells that they spoil.
+
+    A failure of a cell that needs another one that failed is told with that one.
+    `needs` gives the numbers of the cells that a cell needs.
+    """
+    first: dict[int, PageError] = {}
+    spoilt: dict[int, int] = {}  # each with the failure that spoils it
+    for cell, result in executed:
+        causes = (
+            {spoilt[n] for n in needs(cell.number) if n in spoilt} if spoilt else ()
+        )
+        failure = result.failure
+        if causes:
+            spoilt[cell.number] = min(causes)
+        elif failure is not None and (
+            cell.raises is None or failure.name == OVER_LIMIT
+        ):
+            spoilt[cell.number] = cell.number
+            first[cell.number] = _unannounced(executed.chapter, cell, failure)
+    for number, error in first.items():
+        others = [n for n, cause in spoilt.items() if cause == number != n]
+        if others:
+            listed = ", ".join(map(str, others))
+            error.message += f"; not looked at, since they need it: cells {listed}"
+    return list(first.values()), set(spoilt)
+
+
+def _unannounced(chapter: Chapter, cell: Cell, failure: Failure) -> PageError:
+    if failure.name == OVER_LIMIT:
+        return PageError(
+            chapter.path,
+            cell.line,
+            f"cell {cell.number} printed over {failure.message} characters",
+            "print less: no reader will read it",
+        )
+    return PageError(
+        chapter.path,
+        cell.line + failure.line - 1,
+        f"cell {cell.number} raised {failure.name}",
+        f"mend the cell; if it is to fail, write {announcement('raises', failure)}",
+        failure.traceback,
+    )
+
+
+def announcement(option: str, failure: Failure) -> str:
+    """The line that announces a failure, as it has to stand on the page.
+
+    >>> failure = Failure("ValueError", (), 'no "such" thing', 1, "")
+    >>> print(announcement("raises", failure))
+    :raises: "ValueError: no \\"such\\" thing"
+    """
+    words = _first_words(failure.message)
+    text = f"{failure.name}: {words}" if words else failure.name
+    return f":{option}: {json.dumps(text, ensure_ascii=False)}"
+
+
+def _first_words(message: str) -> str:
+    """The beginning of a message, cut between words, without what varies in it."""
+    lines = (line.strip() for line in message.splitlines())
+    first = next((line for line in lines if line), "")
+    first = re.split(r"<cell \d+>|0x[0-9a-f]{6,}", first)[0].rstrip(" (")
+    if len(first) > _WORDS:
+        first = first[:_WORDS].rpartition(" ")[0] or first[:_WORDS]
+    return first
+
+
+# -- failures and warnings that were
+
+
+def _announced(chapter: Chapter, cell: Cell, result: CellResult) -> Iterator[PageError]:
+    """A cell that is to raise raises what it announced."""
+    failure = result.failure
+    if cell.raises is None:
+        return
+    name, _, words = cell.raises.partition(": ")
+    if failure is None:
+        yield PageError(
+            chapter.path,
+            cell.line,
+            f"cell {cell.number} announces {name} and raises nothing",
+            "drop :raises:, or mend the cell so that it fails as the page says",
+        )
+    elif name not in _names(failure) or not _said(words, failure.message):
+        yield PageError(
+            chapter.path,
+            cell.line + failure.line - 1,
+            f"cell {cell.number} announces {cell.raises!r} and raises another",
+            f"write {announcement('raises', failure)}, or mend the cell",
+            failure.traceback,
+        )
+
+
+def _said(words: str, message: str) -> bool:
+    """Whether a message holds the words; without words, whether there is none."""
+    return words in message if words else not message
+
+
+def _names(failure: Failure) -> set[str]:
+    """How the class that was raised may be called: bare, or with its module."""
+    return {failure.name, *failure.kinds[:1]}
+
+
+def _warned(chapter: Chapter, cell: Cell, result: CellResult) -> Iterator[PageError]:
+    """What a cell writes to stderr is what it announced."""
+    text = stderr_text(result)
+    if cell.warns is None:
+        if text:
+            yield PageError(
+                chapter.path,
+                cell.line,
+                f"cell {cell.number} writes to stderr",
+                f"mend the cause; if the page is about it, write {_warning(text)}",
+                text,
+            )
+        return
+    name, _, words = cell.warns.partition(": ")
+    if name not in text or words not in text:
+        yield PageError(
+            chapter.path,
+            cell.line,
+            f"cell {cell.number} announces the warning {cell.warns!r}"
+            + (" and gives another" if text else " and gives none"),
+            f"write {_warning(text)}" if text else "drop :warns:, or mend the cell",
+            text,
+        )
+
+
+def _warning(text: str) -> str:
+    """The line that announces what was written to stderr."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    name, _, words = (lines or [""])[0].partition(": ")
+    if not re.fullmatch(r"[\w.]+", name):
+        # No warning of Python's: its first word has to do for the class.
+        name = next(iter(re.findall(r"[\w.]+", text)), "")
+        return f":warns: {json.dumps(name)}"
+    return announcement("warns", Failure(name, (), words, 1, ""))
+
+
+# -- what may not stand on a page
+
+
+def _noise(chapter: Chapter, cell: Cell, result: CellResult) -> Iterator[PageError]:
+    """No output carries what is true on one machine only."""
+    for text in shown_texts(result):
+        for pattern, what in (*NOISE, *_own_paths()):
+            if found := pattern.search(text):
+                line = text[text.rfind("\n", 0, found.start()) + 1 :].split("\n")[0]
+                yield PageError(
+                    chapter.path,
+                    cell.line,
+                    f"cell {cell.number} prints {what}: {found[0]!r}",
+                    "print something that is the same on every machine",
+                    line[:200],
+                )
+                break
+
+
+def _own_paths() -> Iterator[tuple[re.Pattern[str], str]]:
+    """The folders of this machine, whatever they are called."""
+    folders = {
+        sys.prefix,
+        sys.base_prefix,
+        tempfile.gettempdir(),
+        Path.home(),
+        Path.cwd(),
+    }
+    for folder in sorted(map(str, folders), key=len, reverse=True):
+        if folder.count(os.sep) > 1 or len(folder) > 5:
+            yield re.compile(re.escape(folder + os.sep)), "a machine path"
+
+
+def _described(chapter: Chapter, cell: Cell, result: CellResult) -> Iterator[PageError]:
+    """A figure has a text for those who do not see it, and the text a figure."""
+    if has_figure(result) and not cell.alt:
+        yield PageError(
+            chapter.path,
+            cell.line,
+            f"cell {cell.number} shows a figure without alternative text",
+            'say what it shows: :alt: "A line that rises"',
+        )
+    elif cell.alt is not None and not has_figure(result):
+        yield PageError(
+            chapter.path,
+            cell.line,
+            f"cell {cell.number} describes a figure and shows none",
+            "drop :alt:, or let the cell show the figure",
+        )
+
+
+def _values(
+    values: Iterable[tuple[Value, ValueResult]], chapter: Chapter
+) -> list[PageError]:
+    """The values in running text could be evaluated."""
+    return [
+        PageError(
+            chapter.path,
+            value.line,
+            f"the value {value.expression!r} could not be had: {result.error}",
+            "name what a cell above defines",
+        )
+        for value, result in values
+        if result.error is not None
+    ]
+
+
+def _unchecked(chapter: Chapter) -> Iterator[PageError]:
+    """Output that varies is held by a predicate: an assert, here or just below."""
+    for cell, following in zip_longest(chapter.cells, chapter.cells[1:]):
+        below = following is not None and "check" in following.tags
+        if cell.varies and not below and not has_assert(cell.source):
+            yield PageError(
+                chapter.path,
+                cell.line,
+                f"cell {cell.number} varies and nothing checks it",
+                "assert what holds in every run, there or in a 'check' cell below",
+            )
+
+
+def has_assert(source: str) -> bool:
+    """Whether the code holds an assert statement; magics never do."""
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:
+        return any(line.lstrip().startswith("assert ") for line in source.splitlines())
+    return any(isinstance(node, ast.Assert) for node in ast.walk(tree))

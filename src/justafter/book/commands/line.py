@@ -1,0 +1,173 @@
+"""The command line: what it understands, and how it says what went wrong."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+from types import FrameType
+from typing import Any, NoReturn
+
+from ..errors import BookError
+from ..running.progress import Progress
+from ..settings import Settings
+
+
+class _Stopped(BaseException):
+    """A signal asked us to end. Not an Exception: nothing is to catch it on the way."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+def main(arguments: list[str] | None = None, stopped: str = "stopped") -> int:
+    """Run one command; 0 if all went well, 1 if the book has a problem."""
+    options = _parser().parse_args(arguments)
+    progress = Progress()
+    signal.signal(signal.SIGINT, _stop)
+    signal.signal(signal.SIGTERM, _stop)
+    try:
+        options.run(options, progress)
+    except BookError as error:
+        _say(f"{error}")
+    except (_Stopped, KeyboardInterrupt) as stop:
+        _ignore_signals()
+        _say(stopped)
+        return 128 + getattr(stop, "number", signal.SIGINT)
+    except OSError as error:
+        where = f" ({error.filename})" if error.filename else ""
+        _say(f"the disk says: {error.strerror or error}{where}")
+    except Exception as error:
+        _say(_defect(error))
+    else:
+        return 0
+    return 1
+
+
+def _stop(number: int, frame: FrameType | None) -> NoReturn:
+    _ignore_signals()  # once is enough, and ending takes a moment
+    raise _Stopped(number)
+
+
+def _ignore_signals() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+
+def _say(text: str) -> None:
+    sys.stdout.flush()
+    print(f"\n{text}", file=sys.stderr)
+
+
+def _defect(error: Exception) -> str:
+    """What is said where only a mistake of ours can be the cause."""
+    with tempfile.NamedTemporaryFile(
+        "w", prefix="justafter-defect-", suffix=".txt", delete=False
+    ) as log:
+        log.write(traceback.format_exc())
+    return (
+        f"the builder itself failed: {type(error).__name__}: {error}\n"
+        f"    → nothing was published; please report what stands in {log.name}"
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m justafter.book")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    build = commands.add_parser("build", help="execute the book and publish the site")
+    build.add_argument("--output", type=Path, default=Path("_build/html"))
+    build.set_defaults(run=_build)
+    execute = commands.add_parser("execute", help="execute the book, render nothing")
+    execute.set_defaults(run=_execute)
+    pin = commands.add_parser("pin", help="accept the outputs as they are now")
+    pin.set_defaults(run=_pin)
+    record = commands.add_parser("record", help="write what this platform gives")
+    record.add_argument("--records", type=Path, default=Path("tests/records"))
+    record.set_defaults(run=_record)
+    snapshot = commands.add_parser("snapshot", help="write what every cell gives here")
+    snapshot.add_argument("file", type=Path)
+    snapshot.set_defaults(run=_snapshot)
+    drift = commands.add_parser("drift", help="record how two snapshots differ")
+    drift.add_argument("base", type=Path)
+    drift.add_argument("other", type=Path)
+    drift.add_argument("--records", type=Path, default=Path("tests/drift"))
+    drift.add_argument("--page", type=Path, default=Path("docs/releases.md"))
+    drift.set_defaults(run=_drift)
+    for command in (build, execute, pin, record, snapshot):
+        command.add_argument("--source", type=Path, default=Path("docs"))
+        command.add_argument("--config", type=Path, default=Path("conf"))
+        command.add_argument("--cache", type=Path, default=Path("_build/cache"))
+        command.add_argument("--jobs", type=_count, help="chapters at once")
+    for command in (execute, pin, record, snapshot):
+        command.add_argument(
+            "--only", nargs="+", action="extend", metavar="CHAPTER", help="by name"
+        )
+    return parser
+
+
+def _count(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least 1")
+    return int(text)
+
+
+def _settings(options: argparse.Namespace) -> Settings:
+    from .configuration import page_patterns
+
+    more: dict[str, Any] = page_patterns(options.config)
+    if options.jobs is not None:
+        more["jobs"] = options.jobs
+    if getattr(options, "only", None):
+        more["only"] = frozenset(options.only)
+    return Settings.of(options.source.resolve(), options.cache.resolve(), **more)
+
+
+def _build(options: argparse.Namespace, progress: Progress) -> None:
+    from .build import build
+
+    # The folder itself must not be resolved: a link is refused.
+    output = Path.cwd() / options.output
+    build(_settings(options), options.config.resolve(), output, progress)
+
+
+def _execute(options: argparse.Namespace, progress: Progress) -> None:
+    from ..book import execute
+    from ..errors import raise_all
+
+    raise_all(execute(_settings(options), progress).errors)
+
+
+def _pin(options: argparse.Namespace, progress: Progress) -> None:
+    from .pin import pin
+
+    folder = options.source.resolve().parent / "tests" / "pins"
+    pin(_settings(options), folder, progress)
+
+
+def _record(options: argparse.Namespace, progress: Progress) -> None:
+    from .record import record
+
+    record(_settings(options), options.records, progress)
+
+
+def _snapshot(options: argparse.Namespace, progress: Progress) -> None:
+    from .drift import snapshot
+
+    taken = snapshot(_settings(options), progress)
+    options.file.write_text(json.dumps(taken), "utf-8")
+
+
+def _drift(options: argparse.Namespace, progress: Progress) -> None:
+    from .drift import add_record, compare, read_snapshot
+
+    base, other = map(read_snapshot, (options.base, options.other))
+    record = compare(base, other)
+    add_record(record, options.records, options.page)
+    for change in record["changes"]:
+        where = f"cell {change['number']}" if "number" in change else "the chapter"
+        progress.note(f"{change['docname']}: {where} {change.get('kind', 'broke')}")
+    progress.note(f"{len(record['changes'])} of {record['cells']} cells differ")

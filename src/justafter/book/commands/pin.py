@@ -1,0 +1,145 @@
+"""`pin`: accepting the outputs as they are now, and showing what changed."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Iterator
+from pathlib import Path
+
+from .._compare import same_output
+from ..book import Book, execute
+from ..checking.pins import (
+    RELATIVE_TOLERANCE,
+    is_pin_file,
+    pin_path,
+    pins_of,
+    write_pins,
+)
+from ..checking.text import pinned_text
+from ..errors import PageError, raise_all
+from ..model import Cell, Executed
+from ..running.processes import run_folder
+from ..running.progress import Progress
+from ..running.store import write_whole
+from ..settings import Settings
+
+
+def pin(settings: Settings, folder: Path, progress: Progress) -> None:
+    """Pin the outputs of all chapters as they are now, and print each change.
+
+    Chapters whose outputs change are executed a second time first: an output
+    that is not the same twice cannot be pinned, and one that is marked as
+    measured has to differ, in a third run at the latest.
+
+    Raises:
+        BookError: a chapter fails, or an output is marked wrongly. No pin changes.
+    """
+    settings = dataclasses.replace(settings, pins=None)
+    book = execute(settings, progress)
+    raise_all(book.errors)
+    texts = {
+        docname: write_pins(pins_of(executed), executed.run.provenance)
+        for docname, executed in book.executed.items()
+    }
+    changed = {
+        docname: text
+        for docname, text in texts.items()
+        if _read(pin_path(folder, docname)) != text
+    }
+    if changed:
+        raise_all(_marked_wrongly(settings, book, set(changed), progress))
+    for docname, text in changed.items():
+        path = pin_path(folder, docname)
+        progress.note(_difference(docname, _read(path), text))
+        write_whole(path, text)
+    if settings.only is None:
+        _remove_orphans(folder, {pin_path(folder, name) for name in texts}, progress)
+    progress.note(f"{book.count_cells()}; {len(changed)} chapters accepted anew")
+
+
+def _remove_orphans(folder: Path, kept: set[Path], progress: Progress) -> None:
+    for path in sorted(set(folder.rglob("*.txt")) - kept):
+        if is_pin_file(path):
+            progress.note(f"removed: {path.name}, of a chapter that is gone")
+            path.unlink()
+
+
+def _read(path: Path) -> str:
+    return path.read_text("utf-8") if path.exists() else ""
+
+
+def _marked_wrongly(
+    settings: Settings, book: Book, changed: set[str], progress: Progress
+) -> list[PageError]:
+    """What is wrong with the marks of the changed chapters, seen from more runs."""
+    progress.note("once more, to see which outputs stay the same:")
+    runs = {docname: [book.executed[docname]] for docname in sorted(changed)}
+    _run_again(settings, runs, changed, progress)
+    if alike := {docname for docname in runs if any(_alike(runs[docname]))}:
+        progress.note("a third time, since a timing may read the same by chance:")
+        _run_again(settings, runs, alike, progress)
+    return [error for several in runs.values() for error in _errors(several)]
+
+
+def _run_again(
+    settings: Settings,
+    runs: dict[str, list[Executed]],
+    docnames: set[str],
+    progress: Progress,
+) -> None:
+    """Execute some chapters anew, and add what they gave to `runs`."""
+    with run_folder() as cache:
+        only = frozenset(docnames)
+        again = dataclasses.replace(settings, cache=cache, only=only)
+        book = execute(again, progress)
+    raise_all(book.errors)
+    for docname in docnames:
+        runs[docname].append(book.executed[docname])
+
+
+def _results(several: list[Executed]) -> Iterator[tuple[Cell, list[str]]]:
+    """Each cell with the text that it gave in each run."""
+    for together in zip(*several, strict=True):
+        cell, _ = together[0]
+        yield cell, [pinned_text(result.outputs) for _, result in together]
+
+
+def _alike(several: list[Executed]) -> Iterator[tuple[Cell, str]]:
+    """The cells that are marked as measured and gave the same numbers every time."""
+    for cell, texts in _results(several):
+        has_numbers = any(character.isdigit() for character in texts[0])
+        if "measured" in cell.tags and has_numbers and len(set(texts)) == 1:
+            yield cell, texts[0]
+
+
+def _errors(several: list[Executed]) -> Iterator[PageError]:
+    """What is wrong with the marks of a chapter's cells, seen from several runs."""
+    path = several[0].chapter.path
+    for cell, (first, *others) in _results(several):
+        differences = (same_output(first, o, RELATIVE_TOLERANCE) for o in others)
+        difference = next((d for d in differences if d is not None), None)
+        if not cell.varies and difference is not None:
+            yield PageError(
+                path,
+                cell.line,
+                f"cell {cell.number} gave two outputs in two runs",
+                "make it the same every time, or tag it 'measured' and assert"
+                " its bounds",
+                str(difference),
+            )
+    for cell, text in _alike(several):
+        yield PageError(
+            path,
+            cell.line,
+            f"cell {cell.number} is marked as measured, and gave the same every time",
+            "drop the tag: the output can be pinned",
+            text,
+        )
+
+
+def _difference(docname: str, before: str, after: str) -> str:
+    lines = difflib.unified_diff(
+        before.splitlines(), after.splitlines(), "pinned", docname, lineterm="", n=2
+    )
+    return "\n".join(lines)

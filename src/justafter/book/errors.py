@@ -1,0 +1,46 @@
+"""What can be wrong with a page or a build, said in one form."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+
+class BookError(Exception):
+    """The book cannot be built. The message says why, and the way out."""
+
+
+class PageError(BookError):
+    """Something on one page is wrong: the file, the line, and the way out.
+
+    `detail` is what helps to see it: a traceback, a difference, an output.
+    """
+
+    def __init__(
+        self, path: Path, line: int, message: str, hint: str = "", detail: str = ""
+    ) -> None:
+        super().__init__(path, line, message, hint, detail)
+        self.path, self.line = path, line
+        self.message, self.hint, self.detail = message, hint, detail
+
+    def __str__(self) -> str:
+        try:
+            name = os.path.relpath(self.path)
+        except ValueError:  # another drive on Windows
+            name = str(self.path)
+        lines = [f"{name}:{self.line}: {self.message}"]
+        lines += [f"    {line}" for line in self.detail.splitlines()]
+        if self.hint:
+            lines.append(f"    → {self.hint}")
+        return "\n".join(lines)
+
+
+def raise_all(errors: Sequence[BookError]) -> None:
+    """Tell everything that is wrong at once.
+
+    Raises:
+        BookError: something is.
+    """
+    if errors:
+        raise BookError("\n\n".join(map(str, errors)))

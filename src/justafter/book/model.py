@@ -1,0 +1,238 @@
+"""What a chapter is, and what executing it gave: plain data that travels.
+
+A `Chapter` is what stands in a file; a `Run` is what executing it gave. `Executed`
+pairs each cell with its result, once, and is what everything later looks at.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import functools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+#: One output of a cell in nbformat's form: a stream, a value, a figure, an error.
+Output = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Value:
+    """An expression in running text, evaluated after the cell above it."""
+
+    role: str
+    expression: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One code cell: its source, its options, and where it stands on the page.
+
+    `line` is the file's line (from 1) of the first line of the source; `options` are
+    the options as they stand on the page, for MyST-NB.
+    """
+
+    number: int
+    source: str
+    line: int
+    tags: frozenset[str] = frozenset()
+    raises: str | None = None
+    warns: str | None = None
+    alt: str | None = None
+    no_program: str | None = None
+    values: tuple[Value, ...] = ()
+    options: dict[str, Any] = field(default_factory=dict, hash=False)
+
+    @property
+    def varies(self) -> bool:
+        """Whether the output may differ between runs or devices."""
+        return bool(self.tags & {"measured", "device"})
+
+
+@dataclass(frozen=True)
+class Prose:
+    """A stretch of a page that is not code; `kind` is nbformat's name for it."""
+
+    text: str
+    line: int
+    kind: str = "markdown"
+    options: dict[str, Any] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """One page that executes: its cells and the text between them, in order.
+
+    `leading` are the values above the first cell. `limit` is how long a cell may take
+    (seconds), `platform` the one that the chapter runs on wherever the book is built;
+    None for the default.
+    """
+
+    docname: str
+    path: Path
+    text: str
+    parts: tuple[Prose | Cell, ...]
+    leading: tuple[Value, ...] = ()
+    limit: float | None = None
+    platform: str | None = None
+    metadata: dict[str, Any] = field(default_factory=dict, hash=False)
+
+    @functools.cached_property
+    def cells(self) -> tuple[Cell, ...]:
+        """The code cells."""
+        return tuple(part for part in self.parts if isinstance(part, Cell))
+
+    @property
+    def title(self) -> str:
+        """Its first heading, or its name if it has none."""
+        for part in self.parts:
+            if isinstance(part, Prose):
+                heading = re.search(r"^# +(.+)$", part.text, re.MULTILINE)
+                if heading:
+                    return heading[1].strip()
+        return self.docname
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The exception that ended a cell.
+
+    `kinds` are the full names of its class and of that class's bases; `line` is the
+    cell's line (from 1) that it came from; `traceback` is short and without paths.
+    """
+
+    name: str
+    kinds: tuple[str, ...]
+    message: str
+    line: int
+    traceback: str
+
+
+@dataclass(frozen=True)
+class ValueResult:
+    """The text of a value in running text, or why there is none."""
+
+    text: str = ""
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """What one cell gave: outputs, seconds, its failure, the values after it."""
+
+    outputs: tuple[Output, ...] = ()
+    seconds: float = 0.0
+    failure: Failure | None = None
+    values: tuple[ValueResult, ...] = ()
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where something ran. The instruments call the same facts by the same names."""
+
+    platform: str
+    device_kind: str
+    device_count: int
+    jax: str
+    jaxlib: str
+    python: str
+    driver: str | None = None
+    date: str | None = None
+
+    @property
+    def device(self) -> str:
+        """The device, as a reader chooses it."""
+        return "CPU" if self.platform == "cpu" else self.device_kind
+
+
+@dataclass(frozen=True)
+class Run:
+    """What executing a chapter gave. `executed` is when (seconds since 1970)."""
+
+    docname: str
+    executed: int
+    provenance: Provenance
+    leading: tuple[ValueResult, ...]
+    results: tuple[CellResult, ...]
+    seal: str = ""
+
+    @property
+    def seconds(self) -> float:
+        """How long its cells took."""
+        return sum(result.seconds for result in self.results)
+
+    @property
+    def date(self) -> datetime.datetime:
+        """When it was executed, in UTC."""
+        return datetime.datetime.fromtimestamp(self.executed, datetime.UTC)
+
+
+@dataclass(frozen=True)
+class Executed:
+    """A chapter with its run: each cell beside what it gave.
+
+    A chapter whose process ended early has results for its first cells only.
+    """
+
+    chapter: Chapter
+    run: Run
+
+    def __iter__(self) -> Iterator[tuple[Cell, CellResult]]:
+        return zip(self.chapter.cells, self.run.results, strict=False)
+
+    @property
+    def leading(self) -> Iterator[tuple[Value, ValueResult]]:
+        """The values above the first cell."""
+        return zip(self.chapter.leading, self.run.leading, strict=False)
+
+    @property
+    def values(self) -> Iterator[tuple[Value, ValueResult]]:
+        """Every value of the page with its text, in the page's order."""
+        yield from self.leading
+        for cell, result in self:
+            yield from zip(cell.values, result.values, strict=True)
+
+
+def to_plain(item: Any) -> Any:
+    """A dataclass of this module as plain data, for JSON."""
+    return dataclasses.asdict(item)
+
+
+def failure_from(plain: dict[str, Any] | None) -> Failure | None:
+    """The inverse of `to_plain` for a failure."""
+    return plain and Failure(**{**plain, "kinds": tuple(plain["kinds"])})
+
+
+def result_from(plain: dict[str, Any]) -> CellResult:
+    """The inverse of `to_plain` for what a cell gave."""
+    return CellResult(
+        outputs=tuple(plain["outputs"]),
+        seconds=plain["seconds"],
+        failure=failure_from(plain["failure"]),
+        values=values_from(plain["values"]),
+    )
+
+
+def values_from(plain: list[dict[str, Any]]) -> tuple[ValueResult, ...]:
+    """The inverse of `to_plain` for values."""
+    return tuple(ValueResult(**value) for value in plain)
+
+
+def run_from(plain: dict[str, Any]) -> Run:
+    """The inverse of `to_plain` for a run.
+
+    Raises:
+        KeyError, TypeError: it is not a run.
+    """
+    return Run(
+        docname=plain["docname"],
+        executed=plain["executed"],
+        provenance=Provenance(**plain["provenance"]),
+        leading=values_from(plain["leading"]),
+        results=tuple(map(result_from, plain["results"])),
+        seal=plain.get("seal", ""),
+    )

@@ -1,0 +1,1 @@
+"""What cells gave on other platforms, kept with where and when that was."""

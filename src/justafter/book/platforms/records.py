@@ -1,0 +1,246 @@
+"""Records: what cells gave on another platform, each with where that was.
+
+One JSON file a chapter, in a folder a platform, made to be read in a diff, with
+its figures beside it. A record belongs to a program: the cell with everything it
+depends on. When that changes, the record is stale and is no longer shown.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from .._compare import same_output
+from .._programs import Program
+from ..checking.pins import RELATIVE_TOLERANCE, pin_path, pins_of, read_pins
+from ..errors import PageError
+from ..model import Chapter, Executed, Output, Provenance
+from ..running.fingerprint import digest
+from ..running.store import write_whole
+
+_SVG = "image/svg+xml"
+
+#: What an output of each kind has, in nbformat's form.
+_FIELDS: dict[str, dict[str, Any]] = {
+    "stream": {"name": str, "text": str},
+    "error": {"ename": str, "evalue": str, "traceback": (str, list)},
+    "display_data": {"data": dict},
+    "execute_result": {"data": dict},
+}
+
+
+@dataclass(frozen=True)
+class Record:
+    """What one cell gave on another platform.
+
+    Attributes:
+        number: the cell, counted from 1.
+        program: the digest of the cell's program.
+        outputs: what it gave, in nbformat's form.
+        provenance: platform, device kind and count, driver, versions, date.
+    """
+
+    number: int
+    program: str
+    outputs: list[Output]
+    provenance: Provenance
+
+    @property
+    def label(self) -> str:
+        """The device, as the reader chooses it."""
+        return self.provenance.device_kind
+
+
+def slug(label: str) -> str:
+    """A device's name as part of a path.
+
+    >>> slug("NVIDIA H200")
+    'nvidia-h200'
+    """
+    return re.sub(r"[^a-z0-9]+", "-", label.lower()).strip("-")
+
+
+def program_digest(
+    chapter: Chapter, number: int, programs: Sequence[Program | None]
+) -> str:
+    """What a cell's output depends on: its program, without the first comment."""
+    program = programs[number - 1]
+    if program is None:
+        return digest([cell.source for cell in chapter.cells[:number]])
+    return digest(program.text.partition("\n")[2])
+
+
+def records_of(
+    executed: Executed, programs: Sequence[Program | None], pins: Path | None
+) -> list[Record]:
+    """A record of each cell whose output here is not the one that is pinned.
+
+    Cells marked as measured or depending on the device are always recorded.
+    """
+    differing = set(_differing(executed, pins))
+    return [
+        Record(
+            cell.number,
+            program_digest(executed.chapter, cell.number, programs),
+            list(result.outputs),
+            executed.run.provenance,
+        )
+        for cell, result in executed
+        if result.outputs and (cell.varies or cell.number in differing)
+    ]
+
+
+def _differing(executed: Executed, pins: Path | None) -> Iterator[int]:
+    """The cells whose output is not the pinned one; all of them without pins."""
+    chapter = executed.chapter
+    now = pins_of(executed)[-len(chapter.cells) :]
+    path = pin_path(pins, chapter.docname) if pins else None
+    pinned = read_pins(path.read_text("utf-8")) if path and path.exists() else []
+    known = {pin.source: pin.output for pin in pinned}
+    for cell, pin in zip(chapter.cells, now, strict=True):
+        expected = known.get(pin.source)
+        if expected is None or same_output(
+            expected, pin.output or "", RELATIVE_TOLERANCE
+        ):
+            yield cell.number
+
+
+def write_records(records: list[Record], docname: str, folder: Path) -> None:
+    """Write a chapter's records into one device's `folder`, in place of the old."""
+    path = folder / f"{docname}.json"
+    for old in (path, *_figures(path)):
+        old.unlink(missing_ok=True)
+    if not records:
+        return
+    cells = [
+        {
+            "number": record.number,
+            "program": record.program,
+            "outputs": [_unfold(o, path, record.number) for o in record.outputs],
+        }
+        for record in records
+    ]
+    facts = {k: v for k, v in asdict(records[0].provenance).items() if v is not None}
+    text = {"provenance": dict(sorted(facts.items())), "cells": cells}
+    write_whole(path, json.dumps(text, indent=1, ensure_ascii=False) + "\n")
+
+
+def _figures(path: Path, number: str = r"\d+") -> list[Path]:
+    """The figures of a record; those of a chapter whose name begins alike are not."""
+    name = re.compile(rf"{re.escape(path.stem)}-{number}-\d+\.svg")
+    return [file for file in path.parent.glob("*.svg") if name.fullmatch(file.name)]
+
+
+def _unfold(output: dict[str, Any], path: Path, number: int) -> dict[str, Any]:
+    """An output with its figures in files and its text as lines."""
+    made = {k: _lines(v) for k, v in output.items() if k != "metadata"}
+    if "data" in output:
+        data = {kind: _lines(value) for kind, value in output["data"].items()}
+        if _SVG in data:
+            figures = len(_figures(path, str(number)))
+            figure = path.with_name(f"{path.stem}-{number}-{figures + 1}.svg")
+            write_whole(figure, output["data"][_SVG])
+            data[_SVG] = {"file": figure.name}
+        made["data"] = data
+    return made
+
+
+def _lines(value: Any) -> Any:
+    if isinstance(value, str) and "\n" in value.rstrip("\n"):
+        return value.splitlines(keepends=True)
+    return value
+
+
+def read_records(folder: Path) -> tuple[dict[str, list[Record]], list[PageError]]:
+    """Every record below `folder`, by chapter, and the files there that are none."""
+    found: dict[str, list[Record]] = {}
+    errors = []
+    for path in sorted(folder.glob("*/**/*.json")):
+        docname = "/".join(path.relative_to(folder).with_suffix("").parts[1:])
+        try:
+            records = _read(path)
+        except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
+            errors.append(
+                PageError(
+                    path,
+                    getattr(error, "lineno", 1),
+                    f"not a record ({type(error).__name__}: {error})",
+                    "delete it, or write it again with 'nox -s docs_gpu'",
+                )
+            )
+        else:
+            found.setdefault(docname, []).extend(records)
+    return found, errors
+
+
+def _read(path: Path) -> list[Record]:
+    plain = json.loads(path.read_text("utf-8"))
+    provenance = Provenance(**plain["provenance"])
+    if not isinstance(provenance.device_kind, str) or not provenance.device_kind:
+        raise ValueError("device_kind is empty")
+    return [
+        Record(
+            int(cell["number"]),
+            str(cell["program"]),
+            [_fold(output, path) for output in cell["outputs"]],
+            provenance,
+        )
+        for cell in plain["cells"]
+    ]
+
+
+def _fold(output: dict[str, Any], path: Path) -> dict[str, Any]:
+    """The inverse of `_unfold`.
+
+    Raises:
+        KeyError, ValueError: it is not an output in nbformat's form.
+    """
+    made = {key: _joined(value) for key, value in output.items()}
+    kind = output["output_type"]
+    for field in _FIELDS[kind]:
+        if not isinstance(made[field], _FIELDS[kind][field]):
+            raise ValueError(f"{field} of a {kind} is {made[field]!r}")
+    if kind == "error" and isinstance(made["traceback"], str):
+        made["traceback"] = made["traceback"].splitlines()
+    if "data" in made:
+        made["metadata"] = {}
+        made["data"] = {
+            kind: path.with_name(value["file"]).read_text("utf-8")
+            if isinstance(value, dict)
+            else _joined(value)
+            for kind, value in output["data"].items()
+        }
+    return made
+
+
+def _joined(value: Any) -> Any:
+    is_lines = isinstance(value, list) and all(isinstance(v, str) for v in value)
+    return "".join(value) if is_lines else value
+
+
+def current(
+    executed: Executed, programs: Sequence[Program | None], records: list[Record]
+) -> tuple[dict[int, list[Record]], list[Record]]:
+    """The records that hold of a chapter, by cell, and those that are stale.
+
+    A record of the kind of device that the page itself ran on is left out.
+    """
+    chapter = executed.chapter
+    digests = {
+        program_digest(chapter, cell.number, programs): cell.number
+        for cell in chapter.cells
+    }
+    here = executed.run.provenance.device_kind
+    holding: dict[int, list[Record]] = {}
+    stale = []
+    for record in records:
+        number = digests.get(record.program)
+        if number is None:
+            stale.append(record)
+        elif record.label != here:
+            holding.setdefault(number, []).append(record)
+    return holding, stale

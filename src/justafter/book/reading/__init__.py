@@ -1,0 +1,1 @@
+"""Reading pages: from files to chapters, and what is wrong with them."""

@@ -1,0 +1,213 @@
+"""Reading one page as a chapter, and everything that is wrong with it."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..errors import PageError
+from ..model import Cell, Chapter, Prose, Value
+from .markdown import Stretch, running_text, stretches
+from .notebooks import NotANotebook, notebook_stretches
+from .options import (
+    cell_options,
+    check_kernel,
+    executes,
+    front_matter,
+    line_of,
+    page_options,
+)
+from .prose import check_prose
+
+_ROLE = re.compile(r"(?<![`\w])\{(value|measured|eval)\}`([^`]+)`(?!`)")
+
+
+@dataclass
+class Reading:
+    """What reading a page gave: the chapter, if it is one, and what is wrong."""
+
+    chapter: Chapter | None = None
+    errors: list[PageError] = field(default_factory=list)
+
+
+def read_page(path: Path, source: Path, text: str | None = None) -> Reading:
+    """Read one page below the folder `source`; `text` is its content, if known."""
+    reading = Reading()
+    try:
+        text = decode(path) if text is None else text
+        if path.suffix == ".ipynb":
+            _read_notebook(path, source, text, reading)
+        else:
+            _read_markdown(path, source, text, reading)
+    except PageError as error:
+        reading.errors.append(error)
+    return reading
+
+
+def decode(path: Path) -> str:
+    """A page's text, with plain line ends and without a mark at its start.
+
+    Raises:
+        PageError: it is not UTF-8, at the line that is not, or cannot be read.
+    """
+    try:
+        raw = path.read_bytes()
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        raise PageError(
+            path,
+            line,
+            f"byte {raw[error.start]:#04x} is not UTF-8",
+            "save the page as UTF-8",
+        ) from None
+    except OSError as error:
+        raise PageError(
+            path, 1, f"cannot be read: {error.strerror}", "mend or remove it"
+        ) from None
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def docname_of(path: Path, source: Path) -> str:
+    """A page's name for Sphinx: its path below `source`, without the suffix."""
+    return path.relative_to(source).with_suffix("").as_posix()
+
+
+def _read_markdown(path: Path, source: Path, text: str, reading: Reading) -> None:
+    front, taken = front_matter(text, path)
+    body = text.split("\n", taken)[taken] if taken else text
+    if not executes(front):
+        reading.errors += _not_executing(path, text, body, taken)
+        reading.errors += check_prose(path, running_text(body, taken + 1))
+        return
+    reading.errors += check_kernel(front, text, path)
+    pieces = stretches(body, taken + 1)
+    for piece in pieces:
+        _load(piece, path, reading.errors)
+    _take(path, source, text, front, pieces, reading)
+
+
+def _read_notebook(path: Path, source: Path, text: str, reading: Reading) -> None:
+    try:
+        metadata, pieces = notebook_stretches(text)
+    except NotANotebook as error:
+        raise PageError(
+            path,
+            1,
+            f"not a notebook: {error}",
+            "save it anew from Jupyter, or remove it",
+        ) from None
+    # Whoever wrote the notebook had a kernel of some name: cells run in our Python.
+    metadata = {k: v for k, v in metadata.items() if k != "kernelspec"}
+    _take(path, source, text, metadata, pieces, reading)
+
+
+def _not_executing(path: Path, text: str, body: str, taken: int) -> list[PageError]:
+    cells = [s for s in stretches(body, taken + 1) if s.kind == "code"]
+    if not cells:
+        return []
+    return [
+        PageError(
+            path,
+            cells[0].fence,
+            "a code cell on a page that does not execute",
+            "add 'file_format: mystnb' to the page's front matter",
+        )
+    ]
+
+
+def _take(
+    path: Path,
+    source: Path,
+    text: str,
+    metadata: dict,
+    pieces: list[Stretch],
+    reading: Reading,
+) -> None:
+    """Make the chapter of its pieces, and note what is wrong with them."""
+    options, wrong = page_options(metadata, text, path)
+    reading.errors += wrong
+    parts: list[Prose | Cell] = []
+    leading: list[Value] = []
+    number = 0
+    for piece in pieces:
+        if piece.kind != "code":
+            values = _values(piece.running, path, reading.errors)
+            parts.append(Prose(piece.text, piece.line, piece.kind, piece.options))
+            _attach(values, parts, leading)
+            reading.errors += check_prose(path, piece.running)
+            continue
+        number += 1
+        fields, wrong = cell_options(piece, path, path.suffix == ".ipynb")
+        reading.errors += wrong
+        parts.append(Cell(number, piece.text, piece.line, **fields))
+    reading.chapter = Chapter(
+        docname=docname_of(path, source),
+        path=path,
+        text=text,
+        parts=tuple(parts),
+        leading=tuple(leading),
+        metadata=metadata,
+        **options,
+    )
+
+
+def _attach(
+    values: list[Value], parts: list[Prose | Cell], leading: list[Value]
+) -> None:
+    """Give values to the last cell above them; before any cell they lead."""
+    for i in reversed(range(len(parts))):
+        part = parts[i]
+        if isinstance(part, Cell):
+            parts[i] = dataclasses.replace(part, values=(*part.values, *values))
+            return
+    leading += values
+
+
+def _values(
+    running: Iterable[tuple[int, str]], path: Path, errors: list[PageError]
+) -> list[Value]:
+    """The value roles of a stretch of running text."""
+    numbered = list(running)
+    text = "\n".join(content for _, content in numbered)
+    found = []
+    for role in _ROLE.finditer(text):
+        line = numbered[text.count("\n", 0, role.start())][0]
+        if role[1] == "eval":
+            errors.append(
+                PageError(
+                    path,
+                    line,
+                    f"{role[0]} asks a running kernel, and there is none",
+                    f"write {{value}}`{role[2]}`, which is evaluated after the cell"
+                    " above",
+                )
+            )
+            continue
+        found.append(Value(role[1], " ".join(role[2].split()), line))
+    return found
+
+
+def _load(piece: Stretch, path: Path, errors: list[PageError]) -> None:
+    """Take a cell's source from the file that its `:load:` names."""
+    name = piece.options.get("load")
+    if piece.kind != "code" or not isinstance(name, str):
+        return
+    try:
+        piece.text = path.parent.joinpath(name).read_text("utf-8").rstrip("\n")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        errors.append(
+            PageError(
+                path,
+                piece.fence,
+                f"the cell's file {name!r} cannot be read: {reason}",
+                "name a file by its path from this page's folder",
+            )
+        )
+
+
+__all__ = ["Reading", "decode", "docname_of", "line_of", "read_page"]

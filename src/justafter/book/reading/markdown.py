@@ -1,0 +1,207 @@
+"""Taking a MyST page apart into cells and the text between them.
+
+MyST's own parser says what is a cell, what is a directive and what is running text;
+nothing here looks at fences by itself.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from docutils.parsers.rst import Directive
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from myst_parser.config.main import MdParserConfig
+from myst_parser.parsers.directives import parse_directive_text
+from myst_parser.parsers.mdit import create_md_parser
+
+#: Directives whose content is not running text. Any other directive's content is.
+LITERAL = frozenset(
+    [
+        "code",
+        "code-block",
+        "code-cell",
+        "sourcecode",
+        "literalinclude",
+        "highlight",
+        "raw",
+        "raw-cell",
+        "math",
+        "parsed-literal",
+        "eval-rst",
+        "doctest",
+        "testcode",
+        "mermaid",
+        "graphviz",
+        "digraph",
+        "graph",
+        "plantuml",
+        "prompt",
+        "jupyter-execute",
+        "toctree",
+        "include",
+        "image",
+        "contents",
+        "index",
+        "bibliography",
+        "currentmodule",
+    ]
+)
+
+#: Directives whose argument is a file or a number, not running text.
+_SILENT_ARGUMENT = frozenset({"figure", "list-table", "csv-table", "grid", "toctree"})
+
+
+@dataclass
+class Stretch:
+    """A stretch of a page: one cell, or the text up to the next one.
+
+    `line` is the page's line (from 1) of its first line; for a cell, of the first line
+    of its source; `fence` is the line where a cell begins. `running` are the numbered
+    lines of its running text, which is what a reader reads as prose.
+    """
+
+    kind: str  # "code", "raw" or "markdown"
+    text: str
+    line: int
+    fence: int = 0
+    options: dict[str, Any] = field(default_factory=dict)
+    running: list[tuple[int, str]] = field(default_factory=list)
+    complaint: str | None = None
+
+
+class _AnyDirective(Directive):
+    """Takes whatever options there are, as MyST-NB does for its cells."""
+
+    option_spec = {"any": None}  # noqa: RUF012 (docutils wants it so)
+    optional_arguments = 1
+    has_content = True
+
+
+def stretches(text: str, first: int = 1) -> list[Stretch]:
+    """The cells of a page and the text between them, in order.
+
+    Args:
+        text: the page without its front matter, or a notebook's Markdown cell.
+        first: the line of the file that `text` begins on.
+
+    >>> page = "One.\\n\\n```{code-cell}\\n:tags: [check]\\n\\nx = 1\\n```\\nTwo.\\n"
+    >>> [(s.kind, s.text, s.line) for s in stretches(page)]
+    [('markdown', 'One.', 1), ('code', 'x = 1', 6), ('markdown', 'Two.', 8)]
+    """
+    lines = text.splitlines()
+    found: list[Stretch] = []
+    start, options = 0, dict[str, Any]()
+    running: list[tuple[int, str]] = []
+
+    def flush(end: int) -> None:
+        nonlocal running
+        piece = _text_between(lines, start, end, first)
+        if piece is not None:
+            piece.running, piece.options = running, options
+            found.append(piece)
+        running = []
+
+    for token in _top_level(text):
+        if token is None:
+            continue
+        kind = _cell_kind(token)
+        if kind:
+            assert token.map is not None
+            flush(token.map[0])
+            found.append(_cell(token, kind, first))
+            start, options = token.map[1], {}
+        elif token.type == "myst_block_break" and token.map:
+            flush(token.map[0])
+            start, options = token.map[1], {}
+        else:
+            running += _running(token, first)
+    flush(len(lines))
+    return found
+
+
+def running_text(text: str, first: int = 1) -> list[tuple[int, str]]:
+    """The numbered lines of a text that are running text, not code.
+
+    >>> running_text("A `b`.\\n\\n```python\\nc\\n```\\n\\n:::{note} D\\nE\\n:::\\n")
+    [(1, 'A `b`.'), (7, 'D'), (8, 'E')]
+    """
+    return [line for token in _top_level(text) for line in _running(token, first)]
+
+
+@functools.cache
+def _parser() -> MarkdownIt:
+    config = MdParserConfig(
+        enable_extensions={"colon_fence", "dollarmath", "deflist", "fieldlist"},
+        disable_syntax=["inline"],
+    )
+    return create_md_parser(config, RendererHTML)
+
+
+def _top_level(text: str) -> Iterator[Token]:
+    """The tokens of a text; those inside lists and quotes know that by their level."""
+    tokens: list[Token] = _parser().parse(text + "\n")
+    # Cells of a table have no line of their own: their row's is the nearest.
+    last: list[int] | None = None
+    for token in tokens:
+        if token.map is None and token.type == "inline":
+            token.map = last
+        last = token.map or last
+        yield token
+
+
+def _cell_kind(token: Token) -> str | None:
+    """What kind of notebook cell a token is; a nested fence is none."""
+    if token.type != "fence" or token.level:
+        return None
+    names = {"{code-cell}": "code", "{raw-cell}": "raw"}
+    return next((k for name, k in names.items() if token.info.startswith(name)), None)
+
+
+def _cell(token: Token, kind: str, first: int) -> Stretch:
+    assert token.map is not None
+    parsed = parse_directive_text(
+        _AnyDirective, "", token.content, validate_options=False
+    )
+    fence = first + token.map[0]
+    return Stretch(
+        kind=kind,
+        text="\n".join(parsed.body),
+        line=fence + 1 + parsed.body_offset,
+        fence=fence,
+        options=parsed.options,
+        complaint=parsed.warnings[0].msg if parsed.warnings else None,
+    )
+
+
+def _text_between(lines: list[str], start: int, end: int, first: int) -> Stretch | None:
+    while start < end and not lines[start].strip():
+        start += 1
+    while end > start and not lines[end - 1].strip():
+        end -= 1
+    if start == end:
+        return None
+    return Stretch("markdown", "\n".join(lines[start:end]), first + start)
+
+
+def _running(token: Token, first: int) -> Iterator[tuple[int, str]]:
+    """The running text that one token holds, with its lines."""
+    line = first + (token.map[0] if token.map else 0)
+    if token.type == "inline":
+        for i, content in enumerate(token.content.split("\n")):
+            yield line + i, content
+    elif token.type in ("fence", "colon_fence") and token.info.startswith("{"):
+        name, _, argument = token.info[1:].partition("}")
+        if name in LITERAL or ":" in name:
+            return
+        if argument.strip() and name not in _SILENT_ARGUMENT:
+            yield line, argument.strip()
+        parsed = parse_directive_text(
+            _AnyDirective, "", token.content, validate_options=False
+        )
+        body = "\n".join(parsed.body)
+        yield from running_text(body, line + 1 + parsed.body_offset)

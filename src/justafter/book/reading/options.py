@@ -1,0 +1,201 @@
+"""What a page and its cells may say of themselves, and what is wrong with it."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ..errors import PageError
+from .markdown import Stretch
+
+#: The only kernel a chapter may name: cells run in the builder's own Python.
+KERNEL = "python3"
+
+#: What a cell's `:tags:` may say. The first group is ours, the rest MyST-NB's.
+TAGS = frozenset(
+    {"measured", "device", "check", "keep", "exercise", "solution"}
+    | {f"{verb}-{what}" for verb in ("hide", "remove") for what in ("input", "cell")}
+    | {"hide-output", "remove-output", "remove-stdout", "scroll-output"}
+)
+
+#: What a cell's options may be called.
+OPTIONS = frozenset({"tags", "raises", "warns", "alt", "load", "mystnb", "no-program"})
+
+#: What notebook programs note in a cell for themselves: it changes nothing here.
+_NOTES = frozenset(
+    {"id", "outputId", "colab", "collapsed", "scrolled", "jupyter", "editable"}
+    | {"deletable", "slideshow", "execution", "pycharm", "vscode", "trusted"}
+    | {"jp-MarkdownHeadingCollapsed", "colab_type", "ExecuteTime"}
+)
+
+#: Options that are text.
+_TEXTS = ("raises", "warns", "alt", "no-program", "load")
+
+_ANNOUNCEMENT = re.compile(r"[\w.]+(: \S|$)")
+
+
+def front_matter(text: str, path: Path) -> tuple[dict[str, Any], int]:
+    """The mapping between the page's leading `---` lines, and where the page begins.
+
+    The second is the number of lines that the front matter takes; 0 without one.
+
+    Raises:
+        PageError: it is not YAML, or not a mapping, or it has no end.
+    """
+    lines = text.split("\n")
+    if lines[0].rstrip() != "---":
+        return {}, 0
+    ends = (i for i, s in enumerate(lines[1:], 1) if s.rstrip() in ("---", "..."))
+    end = next(ends, None)
+    if end is None:
+        raise PageError(
+            path, 1, "the front matter never ends", "close it with a '---' line"
+        )
+    try:
+        data = yaml.safe_load("\n".join(lines[1:end]))
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        place = getattr(error, "problem_mark", None)
+        raise PageError(
+            path,
+            (place.line if place else 0) + 2,
+            f"broken front matter: {getattr(error, 'problem', None) or error}",
+            "write it as YAML: one 'name: value' a line",
+        ) from None
+    if data is not None and not isinstance(data, dict):
+        raise PageError(
+            path, 2, "broken front matter", "write it as 'name: value' lines"
+        )
+    return data or {}, end + 1
+
+
+def line_of(text: str, word: str) -> int:
+    """The first line (from 1) that begins with `word`; 1 if none does."""
+    found = re.search(rf"^\s*[\"']?{re.escape(word)}\b", text, re.MULTILINE)
+    return text.count("\n", 0, found.start()) + 1 if found else 1
+
+
+def executes(front: dict[str, Any]) -> bool:
+    """Whether a page's front matter says that its code cells are run."""
+    if front.get("file_format") == "mystnb":
+        return True
+    jupytext = _mapping(front.get("jupytext"))
+    return _mapping(jupytext.get("text_representation")).get("format_name") == "myst"
+
+
+def _mapping(data: Any) -> dict[str, Any]:
+    return data if isinstance(data, dict) else {}
+
+
+def check_kernel(
+    metadata: dict[str, Any], text: str, path: Path
+) -> Iterator[PageError]:
+    """The page names our kernel, or none."""
+    kernel = metadata.get("kernelspec")
+    line = line_of(text, "kernelspec")
+    if kernel is not None and not isinstance(kernel, dict):
+        yield PageError(
+            path,
+            line,
+            f"'kernelspec: {kernel}' is not a mapping",
+            f"write 'kernelspec: {{name: {KERNEL}}}', or drop the line",
+        )
+        return
+    name = (kernel or {}).get("name", KERNEL)
+    if name != KERNEL:
+        yield PageError(
+            path,
+            line,
+            f"unknown kernel {name!r}",
+            f"chapters run on {KERNEL!r}: name that, or drop the line",
+        )
+
+
+def page_options(
+    metadata: dict[str, Any], text: str, path: Path
+) -> tuple[dict[str, Any], list[PageError]]:
+    """What a page says about how it executes: `limit` and `platform`."""
+    settings = metadata.get("justafter")
+    known = _mapping(settings)
+    limit, platform = known.get("limit"), known.get("platform")
+    is_number = isinstance(limit, int | float) and not isinstance(limit, bool)
+    right = (
+        (settings is None or isinstance(settings, dict))
+        and not set(known) - {"limit", "platform"}
+        and (limit is None or (is_number and limit > 0))
+        and platform in (None, "cpu")
+    )
+    if right:
+        return {"limit": limit, "platform": platform}, []
+    error = PageError(
+        path,
+        line_of(text, "justafter"),
+        f"front matter 'justafter: {settings}' is not understood",
+        "write 'justafter: {limit: 60}' for the seconds that a cell may take,"
+        " 'justafter: {platform: cpu}' to run there wherever the book is built",
+    )
+    return {}, [error]
+
+
+def cell_options(
+    stretch: Stretch, path: Path, is_notebook: bool
+) -> tuple[dict[str, Any], list[PageError]]:
+    """A cell's options as fields of a `Cell`, and what is wrong with them.
+
+    In a notebook, options that we do not know belong to other programs.
+    """
+    said, errors = stretch.options, []
+
+    def wrong(message: str, hint: str) -> None:
+        errors.append(PageError(path, stretch.fence, message, hint))
+
+    if stretch.complaint:
+        wrong(
+            f"the cell's options could not be read: {stretch.complaint}",
+            "write each as ':name: value', and text in quotes: :alt: \"A line\"",
+        )
+    tags = _tags(said.get("tags"), wrong)
+    known = OPTIONS | _NOTES
+    for name in sorted(map(str, set(said) - known)) if not is_notebook else ():
+        wrong(*_unknown("option", name, OPTIONS))
+    for tag in sorted(tags - TAGS):
+        wrong(*_unknown("tag", tag, TAGS))
+    texts: dict[str, Any] = {}
+    for name in _TEXTS:
+        value = said.get(name)
+        if value is not None and not isinstance(value, str):
+            wrong(
+                f"option {name!r} is not text", f'put it in quotes: :{name}: "{value}"'
+            )
+        elif name in ("raises", "warns") and value and not _ANNOUNCEMENT.match(value):
+            wrong(
+                f"option {name!r} is {value!r}",
+                f'write it as :{name}: "Class: words of its message", or the class'
+                " alone where it has no message",
+            )
+        else:
+            texts[name.replace("-", "_")] = value
+    texts.pop("load", None)
+    return {"tags": tags & TAGS, "options": said, **texts}, errors
+
+
+def _tags(said: Any, wrong: Any) -> frozenset[str]:
+    if said is None:
+        return frozenset()
+    if isinstance(said, str):
+        return frozenset(said.replace(",", " ").split())
+    if isinstance(said, list) and all(isinstance(tag, str) for tag in said):
+        return frozenset(said)
+    wrong(f"'tags' is {said!r}", "write them as ':tags: [measured, check]'")
+    return frozenset()
+
+
+def _unknown(what: str, name: str, known: frozenset[str]) -> tuple[str, str]:
+    near = difflib.get_close_matches(name, sorted(known), n=1)
+    meant = f"did you mean {near[0]!r}? " if near else ""
+    listed = ", ".join(sorted(known))
+    return f"unknown cell {what} {name!r}", f"{meant}{what}s: {listed}"

@@ -1,0 +1,54 @@
+"""Finding the pages of a book: the files that Sphinx would take, and no others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from sphinx.project import EXCLUDE_PATHS
+from sphinx.util.matching import get_matching_files
+
+from ..errors import PageError
+from ..model import Chapter
+from .chapters import docname_of, read_page
+
+#: Files with these endings may hold code cells.
+SUFFIXES = (".md", ".ipynb")
+
+#: Left out always, as MyST-NB does: what Jupyter keeps beside a notebook.
+_CHECKPOINTS = "**.ipynb_checkpoints"
+
+
+def find_pages(
+    source: Path, include: Iterable[str] = ("**",), exclude: Iterable[str] = ()
+) -> list[Path]:
+    """The pages below `source`, sorted; patterns as in Sphinx's configuration."""
+    patterns = [*exclude, *EXCLUDE_PATHS, _CHECKPOINTS]
+    names = get_matching_files(source, tuple(include), patterns)
+    return sorted(source / name for name in names if name.endswith(SUFFIXES))
+
+
+def find_chapters(
+    source: Path, include: Iterable[str] = ("**",), exclude: Iterable[str] = ()
+) -> tuple[list[Chapter], list[PageError]]:
+    """Every page that executes, sorted by path, and what is wrong with any page."""
+    chapters: list[Chapter] = []
+    errors: list[PageError] = []
+    taken: dict[str, Path] = {}
+    for path in find_pages(source, include, exclude):
+        other = taken.setdefault(docname_of(path, source), path)
+        if other != path:
+            errors.append(
+                PageError(
+                    path,
+                    1,
+                    f"{other.name} beside it gives the same page",
+                    "rename one of the two, or name it in exclude_patterns",
+                )
+            )
+            continue
+        reading = read_page(path, source)
+        errors += reading.errors
+        if reading.chapter is not None:
+            chapters.append(reading.chapter)
+    return chapters, errors

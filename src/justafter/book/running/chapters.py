@@ -1,0 +1,231 @@
+"""Running chapters: from what stands on a page to what executing it gave."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+from ..errors import PageError
+from ..model import (
+    Cell,
+    CellResult,
+    Chapter,
+    Executed,
+    Provenance,
+    Run,
+    ValueResult,
+    result_from,
+    values_from,
+)
+from ..settings import Settings
+from .channel import Message
+from .fingerprint import dependencies
+from .jobs import CellJob, ChapterJob
+from .pool import Task
+from .progress import Progress
+from .worker import READ_AT_IMPORT
+from .workers import Worker
+
+#: What a cell has to say for its chapter to start in a fresh interpreter at once.
+_SETS = re.compile(r"environ|putenv|%env|%set_env")
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A chapter that ran to its end, and what its run depends on."""
+
+    run: Run
+    depends: dict[str, Any]
+
+
+class ChapterTask(Task):
+    """One chapter on its way through a worker."""
+
+    def __init__(
+        self,
+        chapter: Chapter,
+        settings: Settings,
+        progress: Progress,
+        finished: Callable[[Chapter, Finished], None],
+    ) -> None:
+        self.chapter, self.settings, self.progress = chapter, settings, progress
+        self.finished = finished
+        self.errors: list[PageError] = []
+        self.fresh = sets_what_imports_read(chapter)
+        self._limit = chapter.limit or settings.cell_seconds
+        self._reset()
+
+    def _reset(self) -> None:
+        self._leading: tuple[ValueResult, ...] = ()
+        self._results: list[CellResult] = []
+        self._number, self._phase = 0, "start"
+        self._done: dict[str, Any] | None = None
+        self._broken = ""
+        self._too_much = False
+
+    def job(self) -> ChapterJob:
+        self.progress.started(self.chapter.docname)
+        settings = self.settings
+        return ChapterJob(
+            docname=self.chapter.docname,
+            cells=tuple(
+                CellJob(
+                    cell.source,
+                    "measured" in cell.tags,
+                    tuple(value.expression for value in cell.values),
+                )
+                for cell in self.chapter.cells
+            ),
+            leading=tuple(value.expression for value in self.chapter.leading),
+            output_limit=settings.output_limit,
+            project=str(settings.project),
+            style=settings.figure_style,
+            platform=self.chapter.platform,
+        )
+
+    def hear(self, message: Message) -> None:
+        self._phase = message["at"]
+        self.deadline = time.monotonic() + self._limit
+        match message:
+            case {"at": "led", "values": values}:
+                self._leading = values_from(values)
+            case {"at": "cell", "number": number}:
+                self._number = number
+            case {"at": "result", "result": result}:
+                self._results.append(result_from(result))
+                self.progress.advanced(self.chapter.docname, len(self._results))
+            case {"at": "afresh"}:
+                self.fresh = True
+            case {"at": "broken", "text": text}:
+                self._broken = text
+            case {"at": "done"}:
+                self._done = message
+
+    def may_go_on(self, worker: Worker) -> bool:
+        # What is written below Python goes to a file, which must not fill the disk.
+        self._too_much |= worker.wrote_below() > 8 * self.settings.output_limit
+        return not self._too_much
+
+    def ended(self, worker: Worker, status: int | None, late: bool) -> bool:
+        docname = self.chapter.docname
+        if self._phase == "afresh":
+            self._reset()
+            return True
+        if self._done is not None:
+            self.finished(self.chapter, self._finish(self._done))
+            self.progress.finished(docname, sum(r.seconds for r in self._results))
+            return False
+        self.errors.append(self._error(worker, status, late))
+        self.progress.failed(docname)
+        return False
+
+    def so_far(self) -> Executed | None:
+        """The cells that ran before the process ended, to be looked at as well."""
+        if not self._results:
+            return None
+        nowhere = {"platform": "", "device_kind": "", "device_count": 0}
+        return Executed(self.chapter, self._run(nowhere))
+
+    def _finish(self, done: dict[str, Any]) -> Finished:
+        depends = dependencies(done["modules"], done["files"], self.settings.project)
+        return Finished(self._run(done), depends)
+
+    def _run(self, facts: Mapping[str, Any]) -> Run:
+        executed = os.environ.get("SOURCE_DATE_EPOCH")
+        return Run(
+            docname=self.chapter.docname,
+            executed=int(executed) if executed else int(time.time()),
+            provenance=Provenance(
+                platform=facts["platform"],
+                device_kind=facts["device_kind"],
+                device_count=facts["device_count"],
+                **_versions(),
+            ),
+            leading=self._leading,
+            results=tuple(self._results),
+        )
+
+    # -- what ended a chapter before its end
+
+    def _error(self, worker: Worker, status: int | None, late: bool) -> PageError:
+        words = worker.last_words()
+        if self._broken:
+            return self._at_cell("broke the process that runs it", detail=self._broken)
+        if self._too_much:
+            return self._at_cell(
+                f"printed over {self.settings.output_limit:,} characters",
+                "print less: no reader will read it",
+            )
+        if late:
+            return self._at_cell(
+                f"was still running after {self._limit:g} seconds",
+                "make it shorter, or write 'justafter: {limit: SECONDS}' into the"
+                " front matter",
+            )
+        return self._at_cell(
+            f"killed its process ({_cause(status)})",
+            "what it said last stands above"
+            if words
+            else "run the cell in a plain Python process to see why",
+            words,
+        )
+
+    @property
+    def _cell(self) -> Cell | None:
+        """The cell that runs, or ran last; None before the first."""
+        return self.chapter.cells[self._number - 1] if self._number else None
+
+    def _at_cell(self, what: str, hint: str = "", detail: str = "") -> PageError:
+        cell = self._cell
+        if self._phase == "values" and cell is not None and cell.values:
+            line = cell.values[0].line
+            return PageError(
+                self.chapter.path, line, f"a value in the text {what}", hint, detail
+            )
+        if cell is None:
+            leading = self.chapter.leading
+            line = leading[0].line if leading else 1
+            who = "a value above the first cell" if leading else "the chapter"
+            return PageError(self.chapter.path, line, f"{who} {what}", hint, detail)
+        who = f"cell {cell.number}"
+        if self._phase == "end":
+            who = "the end of the chapter"
+        return PageError(self.chapter.path, cell.line, f"{who} {what}", hint, detail)
+
+
+def sets_what_imports_read(chapter: Chapter) -> bool:
+    """Whether a cell seems to set a variable that libraries read when imported.
+
+    If this is wrong, the worker notices, and the chapter is started once more.
+    """
+    sources = [cell.source for cell in chapter.cells]
+    return any(
+        _SETS.search(source) and any(name in source for name in READ_AT_IMPORT)
+        for source in sources
+    )
+
+
+def _cause(status: int | None) -> str:
+    if status is None:
+        return "with all that watched it"
+    if status < 0:
+        try:
+            return signal.Signals(-status).name
+        except ValueError:
+            return f"signal {-status}"
+    return f"exit code {status}"
+
+
+def _versions() -> dict[str, str]:
+    return {
+        "python": ".".join(map(str, sys.version_info[:3])),
+        "jax": version("jax"),
+        "jaxlib": version("jaxlib"),
+    }

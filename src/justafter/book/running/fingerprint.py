@@ -1,0 +1,131 @@
+"""What a run depends on, as text to compare: versions, variables, files, ourselves."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import functools
+import hashlib
+import importlib.metadata
+import json
+import os
+import platform
+import sys
+from importlib.util import source_from_cache
+from pathlib import Path
+from typing import Any
+
+#: Environment variables with these prefixes change what JAX does or prints. (Python's
+#: own are the builder's: see `workers`.)
+STEERING = (
+    "JAX_", "XLA_", "TPU_", "LIBTPU_", "CUDA_", "NVIDIA_", "NCCL_", "TF_",
+    "OMP_", "OPENBLAS_", "MKL_", "MPL", "LANG", "LC_", "TZ",
+)  # fmt: skip
+
+#: The modules beside this one that decide what a cell gives.
+_EXECUTING = ("worker", "shell", "outputs", "failures", "server", "script")
+
+_FORMAT = 2
+
+#: Folders of a project that hold what was made, not what is read.
+_MADE = frozenset({"_build", ".git", ".nox", ".venv", "__pycache__"})
+
+
+def digest(data: Any) -> str:
+    """A name for plain data: equal data, equal name."""
+    text = json.dumps(data, sort_keys=True, ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def environment_fingerprint(platform_name: str) -> str:
+    """What outputs depend on besides the chapter: versions, platform, variables."""
+    variables = {
+        name: value for name, value in os.environ.items() if name.startswith(STEERING)
+    }
+    return digest(
+        [
+            _FORMAT,
+            sys.version,
+            platform.machine(),
+            sys.platform,
+            _version("jax"),
+            _version("jaxlib"),
+            _executing_digest(),
+            platform_name,
+            sorted(variables.items()),
+        ]
+    )
+
+
+@functools.cache
+def _executing_digest() -> str:
+    """A digest of the code that runs cells, whatever its comments say."""
+    folder = Path(__file__).parent
+    return digest([_code(folder / f"{name}.py") for name in _EXECUTING])
+
+
+def _code(path: Path) -> str:
+    tree = ast.parse(path.read_text("utf-8"))
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list) and body and _is_text(body[0]):
+            del body[0]
+    return ast.dump(tree)
+
+
+def _is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def file_digest(path: Path) -> str | None:
+    """The digest of a file's content; None if there is no such file."""
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return None
+
+
+def dependencies(modules: list[str], files: list[str], project: Path) -> dict[str, Any]:
+    """The distributions behind `modules`, and the project's `files`, as they are."""
+    owners = _owners()
+    names = sorted({name for module in modules for name in owners.get(module, ())})
+    read = {_source_of(Path(name)) for name in files}
+    kept = sorted(
+        path.relative_to(project)
+        for path in read
+        if path.is_file() and not _MADE & set(path.relative_to(project).parts)
+    )
+    return {
+        "distributions": {name: _version(name) for name in names},
+        "files": {path.as_posix(): file_digest(project / path) for path in kept},
+    }
+
+
+def holds(depends: dict[str, Any], project: Path) -> bool:
+    """Whether what something depended on is still as it was."""
+    return all(
+        _version(name) == version for name, version in depends["distributions"].items()
+    ) and all(
+        file_digest(project / name) == known for name, known in depends["files"].items()
+    )
+
+
+@functools.cache
+def _owners() -> dict[str, list[str]]:
+    return dict(importlib.metadata.packages_distributions())
+
+
+@functools.cache
+def _version(distribution: str) -> str | None:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _source_of(path: Path) -> Path:
+    """The module behind a compiled file: Python reads only the latter."""
+    if path.suffix == ".pyc":
+        with contextlib.suppress(ValueError):
+            return Path(source_from_cache(str(path)))
+    return path

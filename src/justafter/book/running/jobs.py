@@ -1,0 +1,65 @@
+"""What a worker is asked to do: plain data, written into the worker's own folder."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+_FILE = "job.json"
+
+
+@dataclass(frozen=True)
+class CellJob:
+    """One cell to run: its source, and what to evaluate after it."""
+
+    source: str
+    measured: bool = False
+    expressions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ChapterJob:
+    """A chapter to run cell by cell.
+
+    `leading` are the expressions above the first cell; `style` are Matplotlib's
+    settings for figures; `project` is the folder whose files a run depends on.
+    """
+
+    docname: str
+    cells: tuple[CellJob, ...]
+    leading: tuple[str, ...] = ()
+    output_limit: int = 1_000_000
+    project: str = "/"
+    style: dict[str, Any] = field(default_factory=dict)
+    platform: str | None = None
+
+
+@dataclass(frozen=True)
+class ProgramJob:
+    """A whole program to run as `python program.py` does."""
+
+    text: str
+
+
+Job = ChapterJob | ProgramJob
+
+
+def write_job(job: Job, folder: Path) -> None:
+    """Put a job where its worker finds it."""
+    kind = type(job).__name__
+    text = json.dumps({"kind": kind, **asdict(job)})
+    (folder / _FILE).write_text(text, "utf-8")
+
+
+def read_job(folder: Path) -> Job:
+    """The inverse of `write_job`."""
+    plain = json.loads((folder / _FILE).read_text("utf-8"))
+    if plain.pop("kind") == ProgramJob.__name__:
+        return ProgramJob(**plain)
+    cells = tuple(
+        CellJob(c["source"], c["measured"], tuple(c["expressions"]))
+        for c in plain.pop("cells")
+    )
+    return ChapterJob(cells=cells, leading=tuple(plain.pop("leading")), **plain)

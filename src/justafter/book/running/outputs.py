@@ -1,0 +1,119 @@
+"""Collecting what a cell shows, in nbformat's form, up to a limit."""
+
+from __future__ import annotations
+
+import base64
+import io
+from typing import Any
+
+from ..model import Output
+
+
+class OutputLimit(BaseException):
+    """A cell printed more than it may. Not an Exception: cells catch those."""
+
+
+class Outputs:
+    """The outputs of the running cell, in the order in which they came.
+
+    Text is kept in pieces until it is asked for, so that many small prints cost no more
+    than one large one.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget what the last cell gave."""
+        self._items: list[Output] = []
+        self._pieces: list[str] = []
+        self.size = 0
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the cell printed more than it may."""
+        return self.size > self.limit
+
+    def items(self) -> list[Output]:
+        """The outputs so far."""
+        self._join()
+        return self._items
+
+    def stream(self, name: str, text: str) -> None:
+        """Add text that was written to stdout or stderr."""
+        if not text:
+            return
+        self._grow(len(text))
+        last = self._items[-1] if self._items else {}
+        if last.get("output_type") != "stream" or last["name"] != name:
+            self._join()
+            self._items.append({"output_type": "stream", "name": name, "text": ""})
+        self._pieces.append(text)
+
+    def rich(
+        self, kind: str, data: dict[str, Any], metadata: dict[str, Any], count: int
+    ) -> None:
+        """Add a value or a display: one thing in several formats.
+
+        Raises:
+            UnicodeEncodeError: text that cannot be printed either.
+        """
+        data = {mime: _plain(value) for mime, value in data.items()}
+        self._grow(sum(len(str(value)) for value in data.values()))
+        self._join()
+        item: Output = {"output_type": kind, "data": data, "metadata": metadata}
+        if kind == "execute_result":
+            item["execution_count"] = count
+        self._items.append(item)
+
+    def _grow(self, size: int) -> None:
+        self.size += size
+        if self.is_over:
+            self._pieces.clear()
+            raise OutputLimit
+
+    def _join(self) -> None:
+        if self._pieces:
+            self._items[-1]["text"] += "".join(self._pieces)
+            self._pieces.clear()
+
+
+def _plain(value: Any) -> Any:
+    """A format's data as JSON holds it: bytes as base64, as notebooks have them."""
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode("ascii")
+    if isinstance(value, str):
+        value.encode("utf-8")
+    return value
+
+
+class _Raw(io.RawIOBase):
+    """The bytes below a text stream; they end up in the running cell's outputs."""
+
+    def __init__(self, kind: str, outputs: Outputs, descriptor: int) -> None:
+        super().__init__()
+        self._kind, self._outputs, self._descriptor = kind, outputs, descriptor
+
+    def writable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+    def write(self, data: Any) -> int:
+        text = bytes(data).decode("utf-8", "replace")
+        self._outputs.stream(self._kind, text)
+        return len(data)
+
+
+def text_stream(kind: str, outputs: Outputs, descriptor: int) -> io.TextIOWrapper:
+    """A text stream like Python's own stdout or stderr that collects what is written.
+
+    What stdout refuses to encode, it refuses as well.
+    """
+    errors = "strict" if kind == "stdout" else "backslashreplace"
+    raw = _Raw(kind, outputs, descriptor)
+    stream = io.TextIOWrapper(raw, "utf-8", errors, newline="\n", write_through=True)  # type: ignore[arg-type]
+    stream.mode = "w"  # type: ignore[misc]
+    return stream

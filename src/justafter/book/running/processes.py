@@ -1,0 +1,108 @@
+"""Processes and folders that end with their owner.
+
+On Linux a process can adopt the orphans among its descendants, so that what a cell
+started is found even where it left its session and its parent. Elsewhere a process
+group is all there is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import fcntl
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_IS_LINUX = sys.platform == "linux"
+
+#: How the folders of runs are called, below the system's temporary one.
+_PREFIX = "justafter-run-"
+
+
+def die_with_parent() -> None:
+    """Have the kernel end this process when the one that started it ends."""
+    if _IS_LINUX:
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def adopt_orphans() -> None:
+    """Become the parent of every descendant that loses its own."""
+    if _IS_LINUX:
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def children() -> list[int]:
+    """The processes whose parent this one is."""
+    me = os.getpid()
+    if _IS_LINUX:
+        return [pid for pid, parent in _parents_on_linux() if parent == me]
+    listed = subprocess.run(
+        ["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=False
+    )
+    pairs = (map(int, line.split()) for line in listed.stdout.splitlines())
+    return [pid for pid, parent in pairs if parent == me]
+
+
+def _parents_on_linux() -> Iterator[tuple[int, int]]:
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            # A process may end between listing and reading.
+            with contextlib.suppress(OSError):
+                # The name in parentheses may hold anything, so count from its end.
+                fields = (folder / "stat").read_bytes().rpartition(b")")[2].split()
+                yield int(folder.name), int(fields[1])
+
+
+def end_descendants(patience: float = 5.0) -> None:
+    """Kill every descendant of this process, and wait until there are none.
+
+    What a killed process leaves behind becomes our child, and is killed in turn.
+    """
+    give_up = time.monotonic() + patience
+    while (pids := children()) and time.monotonic() < give_up:
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        for pid in pids:
+            with contextlib.suppress(ChildProcessError):
+                _wait(pid, give_up)
+
+
+def _wait(pid: int, give_up: float) -> None:
+    while os.waitpid(pid, os.WNOHANG) == (0, 0) and time.monotonic() < give_up:
+        time.sleep(0.002)
+
+
+@contextlib.contextmanager
+def run_folder() -> Iterator[Path]:
+    """A temporary folder that is removed with its owner.
+
+    Its owner holds a lock on it, so folders of owners that were killed are known by
+    being unlocked; those are removed here.
+    """
+    _sweep(Path(tempfile.gettempdir()))
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+    try:
+        with (folder / "owner").open("w") as owner:
+            fcntl.flock(owner, fcntl.LOCK_EX)
+            yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _sweep(parent: Path) -> None:
+    for folder in parent.glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError):  # another's, or gone by now
+            if folder.stat().st_uid != os.getuid() or folder.is_symlink():
+                continue
+            with (folder / "owner").open("r+") as owner:
+                fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,123 @@
+"""Running whole programs, each by itself, as `python program.py` would.
+
+>>> [run.stdout for run in run_programs(["print(1 + 1)"])]
+['2\\n']
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from .channel import Message
+from .jobs import ProgramJob
+from .pool import Pool, Task
+from .script import RAISED
+from .server import BELOW
+from .workers import Worker, open_workers
+
+#: A program may write this much before it is ended (characters).
+_MOST = 16_000_000
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a program did.
+
+    Attributes:
+        stdout, stderr: what it wrote.
+        raised: the class and message of the exception that ended it, or None.
+        status: its exit status; negative for the signal that ended it.
+        timed_out: whether it was stopped at the time limit.
+        seconds: wall time from its start to its end.
+    """
+
+    stdout: str
+    stderr: str
+    raised: str | None
+    status: int
+    timed_out: bool
+    seconds: float
+
+    @property
+    def shown(self) -> str:
+        """Its output as a page shows it: what it printed, then what it raised."""
+        parts = [self.stdout.rstrip("\n"), self.raised or ""]
+        if self.timed_out:
+            parts.append("(stopped at the time limit)")
+        elif self.status and self.raised is None:
+            parts.append(f"(ended with status {self.status})")
+        return "\n".join(part for part in parts if part)
+
+
+class ProgramTask(Task):
+    """One program on its way through a worker; `ran` is what it did."""
+
+    asks = False
+
+    def __init__(
+        self, text: str, fresh: bool = False, alone: bool = False, limit: float = 120.0
+    ) -> None:
+        self.text, self.fresh, self.alone, self._limit = text, fresh, alone, limit
+        self.ran: Ran | None = None
+
+    def job(self) -> ProgramJob:
+        self._began = time.monotonic()
+        return ProgramJob(self.text)
+
+    def hear(self, message: Message) -> None:
+        self.deadline = time.monotonic() + self._limit
+
+    def may_go_on(self, worker: Worker) -> bool:
+        return worker.wrote_below() < _MOST
+
+    def ended(self, worker: Worker, status: int | None, late: bool) -> bool:
+        raised = worker.folder / RAISED
+        self.ran = Ran(
+            stdout=_text(worker.folder / BELOW[1]),
+            stderr=_text(worker.folder / BELOW[2]),
+            raised=json.loads(raised.read_text()) if raised.exists() else None,
+            status=-9 if status is None else status,
+            timed_out=late,
+            seconds=time.monotonic() - self._began,
+        )
+        return False
+
+
+def _text(path: Path) -> str:
+    return path.read_text("utf-8", "replace") if path.exists() else ""
+
+
+def run_programs(
+    texts: Sequence[str],
+    fresh: Collection[int] = (),
+    jobs: int = 2,
+    timeout: float = 120.0,
+    environment: Mapping[str, str] | None = None,
+    alone: Collection[int] = (),
+) -> list[Ran]:
+    """Run programs, `jobs` at a time; what each did, in order.
+
+    Args:
+        texts: the programs' sources.
+        fresh: indices of those that must start without JAX imported, because they set
+            what libraries read when they are imported.
+        jobs: how many run at the same time.
+        timeout: seconds before a program is ended with all it started.
+        environment: variables to set besides the current ones; see
+            `workers.worker_environment`.
+        alone: indices of those that measure, and need the machine for themselves.
+
+    Raises:
+        BookError: Python cannot import what programs need.
+    """
+    tasks = [
+        ProgramTask(text, i in fresh, i in alone, timeout)
+        for i, text in enumerate(texts)
+    ]
+    with open_workers(environment) as workers:
+        Pool(workers, jobs).run(tasks)
+    return [task.ran for task in tasks if task.ran is not None]

@@ -1,0 +1,190 @@
+"""An IPython shell that runs cells and collects what they show."""
+
+from __future__ import annotations
+
+import ast
+import sys
+import time
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+from ..model import CellResult, Failure, ValueResult
+from .failures import cell_file, failure_of
+from .outputs import OutputLimit, Outputs, text_stream
+
+#: The failure of a cell that printed more than it may; its message is the limit.
+OVER_LIMIT = "OutputLimit"
+
+
+class Shell:
+    """A shell one chapter long. What cells write below Python comes from `below`."""
+
+    def __init__(self, docname: str, output_limit: int, style: dict[str, Any]) -> None:
+        self.outputs = Outputs(output_limit)
+        sys.stdout = text_stream("stdout", self.outputs, 1)
+        sys.stderr = text_stream("stderr", self.outputs, 2)
+        sys.__stdout__, sys.__stderr__ = sys.stdout, sys.stderr  # type: ignore[misc]
+        warnings.formatwarning = _short_warning  # type: ignore[assignment]
+        self._ipython = _make_ipython(self.outputs)
+        _inline_figures(self._ipython, {**style, "svg.hashsalt": docname})
+
+    def run(self, number: int, source: str) -> tuple[float, Failure | None]:
+        """Run one cell: how long it took (seconds), and its failure if it had one.
+
+        An exception while a value is displayed is the cell's, as it is at the prompt.
+        """
+        ipython = self._ipython
+        self.outputs.clear()
+        ipython.compile.cell = number
+        ipython.while_displaying = None
+        began = time.perf_counter()
+        error: BaseException | None = None
+        try:
+            result = ipython.run_cell(source, store_history=True)
+            error = result.error_before_exec or result.error_in_exec
+            error = error or ipython.while_displaying
+            _settle()
+        except OutputLimit:
+            pass
+        except Exception as raised:  # by what JAX was still to print
+            error = error or raised
+        seconds = time.perf_counter() - began
+        if error is None or isinstance(error, OutputLimit):
+            return seconds, None
+        return seconds, failure_of(error, number, _last_line(source))
+
+    def evaluate(self, expressions: Iterable[str]) -> tuple[ValueResult, ...]:
+        """The text of each `expression` or `expression:format`, as f-strings do."""
+        return tuple(map(self._evaluate, expressions))
+
+    def _evaluate(self, expression: str) -> ValueResult:
+        code = "f" + repr("{" + expression + "}")
+        self.outputs.clear()
+        try:
+            # The chapter's own code, in the chapter's own namespace.
+            text = str(eval(code, self._ipython.user_ns))
+            text.encode("utf-8")
+        except Exception as error:
+            return ValueResult(error=f"{type(error).__name__}: {error}")
+        except OutputLimit:
+            return ValueResult(error="it prints without end")
+        return ValueResult(text)
+
+    def result(
+        self, seconds: float, failure: Failure | None, values: tuple[ValueResult, ...]
+    ) -> CellResult:
+        """All that the cell gave; `values` are of the expressions after it."""
+        if self.outputs.is_over:
+            failure = Failure(OVER_LIMIT, (), f"{self.outputs.limit:,}", 1, "")
+            return CellResult((), seconds, failure, values)
+        items = list(self.outputs.items())
+        if failure is not None:
+            items.append(
+                {
+                    "output_type": "error",
+                    "ename": failure.name,
+                    "evalue": failure.message,
+                    "traceback": failure.traceback.splitlines(),
+                }
+            )
+        return CellResult(tuple(items), seconds, failure, values)
+
+
+def _last_line(source: str) -> int:
+    """Where the last statement of a cell begins: the one whose value is displayed."""
+    try:
+        body = ast.parse(source).body
+    except SyntaxError:  # magics, say
+        return max(1, len(source.rstrip().splitlines()))
+    return body[-1].lineno if body else 1
+
+
+def _short_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    line: str | None = None,
+) -> str:
+    """A warning without the path of the file that gave it."""
+    return f"{category.__name__}: {message}\n"
+
+
+def _make_ipython(outputs: Outputs) -> Any:
+    """An IPython shell that keeps no history and sends outputs to `outputs`."""
+    from IPython.core.compilerop import CachingCompiler
+    from IPython.core.displayhook import DisplayHook
+    from IPython.core.displaypub import DisplayPublisher
+    from IPython.core.interactiveshell import InteractiveShell
+    from traitlets import Type
+    from traitlets.config import Config
+
+    class Compiler(CachingCompiler):
+        cell = 0
+
+        def get_code_name(self, raw_code: str, code: str, number: int) -> str:
+            return cell_file(self.cell)
+
+    class Publisher(DisplayPublisher):
+        def publish(self, data: dict, metadata: Any = None, **kwargs: Any) -> None:
+            outputs.rich("display_data", data, metadata or {}, 0)
+
+    class Hook(DisplayHook):
+        def write_output_prompt(self) -> None:
+            pass
+
+        def write_format_data(self, format_dict: dict, md_dict: Any = None) -> None:
+            # Nothing to show: its formatter failed, and that is told elsewhere.
+            if format_dict:
+                count = self.prompt_count
+                outputs.rich("execute_result", format_dict, md_dict or {}, count)
+
+    class Interactive(InteractiveShell):
+        compiler_class = Type(Compiler)
+        display_pub_class = Type(Publisher)
+        displayhook_class = Type(Hook)
+        while_displaying: BaseException | None = None
+
+        def showtraceback(self, exc_tuple: Any = None, *args: Any, **kw: Any) -> None:
+            """Note what went wrong: IPython tells of a failing display only here."""
+            error = (exc_tuple or sys.exc_info())[1]
+            if self.while_displaying is None:
+                self.while_displaying = error
+
+        def showsyntaxerror(self, *args: Any, **kwargs: Any) -> None:
+            """Code that does not parse is reported from the cell's result."""
+
+    config = Config()
+    config.HistoryManager.enabled = False
+    config.InteractiveShell.colors = "nocolor"
+    config.InteractiveShell.banner1 = ""
+    # Show what a bare interpreter shows: IPython's own printer wraps at 80.
+    config.PlainTextFormatter.pprint = False
+    return Interactive.instance(config=config)
+
+
+def _inline_figures(ipython: Any, style: dict[str, Any]) -> None:
+    """Show figures below the cell that draws them, as SVG without a date."""
+    import matplotlib as mpl
+    from matplotlib_inline.backend_inline import (
+        configure_inline_support,
+        set_matplotlib_formats,
+    )
+    from matplotlib_inline.config import InlineBackend
+
+    backend = "module://matplotlib_inline.backend_inline"
+    mpl.use(backend)
+    mpl.interactive(True)  # a figure is shown whether or not the cell says `show`
+    configure_inline_support(ipython, backend)
+    settings = InlineBackend.instance(parent=ipython)
+    settings.print_figure_kwargs = {"bbox_inches": "tight", "metadata": {"Date": None}}
+    set_matplotlib_formats("svg", **settings.print_figure_kwargs)
+    mpl.rcParams.update(style)
+
+
+def _settle() -> None:
+    """Wait for what the cell asked JAX to print from inside compiled code."""
+    jax = sys.modules.get("jax")
+    if jax is not None and hasattr(jax, "effects_barrier"):
+        jax.effects_barrier()

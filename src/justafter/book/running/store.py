@@ -1,0 +1,110 @@
+"""Things kept between builds: one file each, whole or not at all, and sealed.
+
+An entry's name holds everything that is known before the work is done. What is known
+only afterwards, the packages it imported and the files it read, is written inside, and
+compared when it is read back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+from .fingerprint import holds
+
+#: Entries that no build has used for this long are removed.
+KEEP_SECONDS = 30 * 24 * 3600
+
+#: What an entry depends on that needs nothing besides what its name says.
+NOTHING: dict[str, Any] = {"distributions": {}, "files": {}}
+
+_ENTRY = re.compile(r".+-[0-9a-f]{24}\.json")
+
+
+class Store:
+    """A folder of sealed entries; `project` is where the files that they read are."""
+
+    def __init__(self, folder: Path, project: Path) -> None:
+        self.folder, self.project = folder, project
+
+    def path(self, name: str, key: str) -> Path:
+        """The file of an entry."""
+        return self.folder / f"{name.replace('/', '--')}-{key}.json"
+
+    def load(self, name: str, key: str) -> dict[str, Any] | None:
+        """What is kept under `key`, if it is whole and still holds; else None."""
+        path = self.path(name, key)
+        entry = self.read(path)
+        if entry is None or not self._holds(entry):
+            return None
+        with contextlib.suppress(OSError):  # a read-only cache still serves
+            os.utime(path)
+        return entry
+
+    def read(self, path: Path) -> dict[str, Any] | None:
+        """The content of an entry's file, with its seal; None if it is not whole."""
+        try:
+            seal, _, body = path.read_text("utf-8").partition("\n")
+            if seal != hashlib.sha256(body.encode()).hexdigest():
+                return None
+            return {**json.loads(body), "seal": seal}
+        except (OSError, ValueError):
+            return None
+
+    def save(self, name: str, key: str, entry: dict[str, Any]) -> str:
+        """Keep an entry, and return the seal of its content."""
+        body = json.dumps(entry, sort_keys=True, ensure_ascii=False)
+        seal = hashlib.sha256(body.encode()).hexdigest()
+        write_whole(self.path(name, key), f"{seal}\n{body}")
+        return seal
+
+    def entries(self, name: str) -> list[Path]:
+        """All files kept under a name, the newest first."""
+        found = self.folder.glob(self.path(name, "*").name)
+        return sorted(found, key=_time, reverse=True)
+
+    def prune(self) -> None:
+        """Remove the entries that no build has used for a month, and no other file."""
+        before = time.time() - KEEP_SECONDS
+        for path in self.folder.glob("*.json"):
+            if _ENTRY.fullmatch(path.name) and _time(path) < before and _sealed(path):
+                with contextlib.suppress(OSError):  # another build was faster
+                    path.unlink()
+
+    def _holds(self, entry: dict[str, Any]) -> bool:
+        try:
+            return holds(entry.get("depends", NOTHING), self.project)
+        except (KeyError, AttributeError, TypeError):
+            return False
+
+
+def _time(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:  # another build removed it
+        return float("inf")
+
+
+def _sealed(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return re.fullmatch(rb"[0-9a-f]{64}\n", file.read(65)) is not None
+    except OSError:
+        return False
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that no reader ever sees a part of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        part.write_text(text, "utf-8")
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)

@@ -1,0 +1,182 @@
+"""The process that does one job: a chapter cell by cell, or a program as a whole.
+
+It is forked from a process that has imported JAX but started no backend, or started
+afresh where the job asks for that. Nothing here talks to Sphinx; what goes back to the
+builder is plain data.
+
+A worker of a chapter says what it is about to do, so that the builder knows how long to
+wait: `{"at": "cell", "number": 3}`. Before each cell it asks for the machine
+(`{"at": "turn"}`) and waits for one message.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+from ..model import CellResult, to_plain
+from .channel import Channel
+from .jobs import ChapterJob, ProgramJob, read_job
+from .outputs import OutputLimit
+from .processes import die_with_parent
+from .server import BELOW
+
+#: Variables with these prefixes are read when the library is imported.
+READ_AT_IMPORT = ("JAX_", "MPL", "OMP_", "OPENBLAS_", "MKL_", "NPY_", "TF_")
+
+#: What a process says that should have ended inside a cell.
+_FORKED = "a forked process went on past the end of the cell; end it with os._exit\n"
+
+
+def work(folder: Path, channel: int) -> None:
+    """Do the job in `folder`, speak over `channel`, and end this process."""
+    place = folder / "work"
+    place.mkdir()
+    os.chdir(place)
+    os.environ["IPYTHONDIR"] = str(folder)
+    sys.argv = [""]
+    if sys.path[:1] != [""]:
+        sys.path.insert(0, "")
+    link = Channel(socket.socket(fileno=channel))
+    job = read_job(folder)
+    if isinstance(job, ProgramJob):
+        from .script import run_program
+
+        link.send(at="program")
+        run_program(job.text, folder)
+    try:
+        _Chapter(job, folder, link).run()
+    except BaseException:
+        # Our own fault, or a chapter that broke the shell itself: say so above, since
+        # nobody sees this process's stderr.
+        link.send(at="broken", text=traceback.format_exc())
+    # JAX's threads and the chapter's own must not outlive the chapter.
+    os._exit(0)
+
+
+class _Chapter:
+    """A chapter while it runs."""
+
+    def __init__(self, job: ChapterJob, folder: Path, link: Channel) -> None:
+        self._job, self._link = job, link
+        self._owner = os.getpid()
+        self._below = {n: (folder / name).open("r+b") for n, name in BELOW.items()}
+        if job.platform:
+            _choose_platform(job.platform)
+        from .shell import Shell
+
+        self._shell = Shell(job.docname, job.output_limit, job.style)
+        self._files = _note_opened_files(Path(job.project))
+        if not (folder / "fresh").exists():
+            _note_late_settings(link)
+
+    def run(self) -> None:
+        """Run all cells; a cell that fails does not end the chapter."""
+        self._link.send(at="leading")
+        leading = self._shell.evaluate(self._job.leading)
+        self._link.send(at="led", values=[to_plain(value) for value in leading])
+        for number, cell in enumerate(self._job.cells, 1):
+            self._link.send(at="turn", measured=cell.measured)
+            if self._link.receive() is None:
+                return
+            self._link.send(at="cell", number=number)
+            seconds, failure = self._shell.run(number, cell.source)
+            self._end_forks()
+            self._collect_below()
+            result = self._shell.result(seconds, failure, ())
+            self._link.send(at="values", number=number)
+            values = self._shell.evaluate(cell.expressions)
+            result = CellResult(result.outputs, seconds, result.failure, values)
+            self._link.send(at="result", number=number, result=to_plain(result))
+        self._link.send(at="end")
+        self._link.send(at="done", **_facts(self._files))
+
+    def _end_forks(self) -> None:
+        """End a process that the cell forked and that came back here."""
+        if os.getpid() != self._owner:
+            os.write(2, _FORKED.encode())
+            os._exit(0)
+
+    def _collect_below(self) -> None:
+        """Take what was written below Python, by C++ or by child processes."""
+        for number, name in ((1, "stdout"), (2, "stderr")):
+            file = self._below[number]
+            file.seek(0)
+            data = file.read(self._shell.outputs.limit + 1)
+            file.truncate(0)
+            try:
+                self._shell.outputs.stream(name, data.decode("utf-8", "replace"))
+            except OutputLimit:
+                return
+
+
+def _choose_platform(platform: str) -> None:
+    """Run on this platform, whether or not JAX has been imported already."""
+    os.environ["JAX_PLATFORMS"] = platform
+    if "jax" in sys.modules:
+        import jax
+
+        jax.config.update("jax_platforms", platform)
+
+
+def _note_opened_files(project: Path) -> set[str]:
+    """Collect the project's files that the chapter opens, as it opens them."""
+    opened: set[str] = set()
+    root = str(project) + os.sep
+
+    def hook(event: str, args: tuple[Any, ...]) -> None:
+        # A relative name is below the chapter's own workplace: not ours.
+        if event == "open" and isinstance(args[0], str) and args[0].startswith(root):
+            opened.add(args[0])
+
+    sys.addaudithook(hook)
+    return opened
+
+
+def _note_late_settings(link: Channel) -> None:
+    """Ask to start afresh when a cell sets what a library reads when imported.
+
+    This process has imported the library already, and the reader's has not.
+    """
+    owner = os.getpid()
+
+    def hook(event: str, args: tuple[Any, ...]) -> None:
+        if event in ("os.putenv", "os.unsetenv") and os.getpid() == owner:
+            name = os.fsdecode(args[0])
+            if name.startswith(READ_AT_IMPORT):
+                link.send(at="afresh", name=name)
+                os._exit(0)
+
+    sys.addaudithook(hook)
+
+
+def _facts(files: set[str]) -> dict[str, Any]:
+    """Where the chapter ran and what it used: provenance and dependencies."""
+    modules = sorted({name.partition(".")[0] for name in list(sys.modules)})
+    platform, kind, count = "cpu", "cpu", 1
+    if "jax" in modules:
+        import jax
+
+        devices = jax.devices()
+        platform, kind, count = (
+            jax.default_backend(),
+            devices[0].device_kind,
+            len(devices),
+        )
+    return {
+        "platform": platform,
+        "device_kind": kind,
+        "device_count": count,
+        "modules": modules,
+        "files": sorted(files),
+    }
+
+
+def main() -> None:
+    """Work in a process started afresh; arguments: the folder, the channel's number."""
+    die_with_parent()
+    work(Path(sys.argv[1]), int(sys.argv[2]))

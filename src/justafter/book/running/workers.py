@@ -1,0 +1,179 @@
+"""The builder's side of the processes that do the work: starting them, ending them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from ..errors import BookError
+from .channel import Channel
+from .jobs import Job, write_job
+from .processes import run_folder
+from .server import BELOW, python_running
+
+#: Set for the processes that do the work, unless the caller chose otherwise.
+DEFAULTS = {"JAX_PLATFORMS": "cpu", "MPLBACKEND": "agg"}
+
+#: Variables of Python's that stay as the caller set them: where modules are. All others
+#: change what a page shows, so they are the builder's.
+_KEPT = frozenset(
+    {"PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONNOUSERSITE"}
+    | {"PYTHONPYCACHEPREFIX", "PYTHONDONTWRITEBYTECODE", "PYTHONPLATLIBDIR"}
+)
+
+#: What makes programs color their output where nobody can see it.
+_COLORS = frozenset({"FORCE_COLOR", "CLICOLOR_FORCE", "PY_COLORS"})
+
+#: How much of a dead worker's last words is told (characters).
+_LAST_WORDS = 1500
+
+
+def worker_environment(variables: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment that chapters and programs run in.
+
+    JAX prints some sets, so the order in which Python hashes text is fixed. Options of
+    Python's that would falsify a page, such as the one that drops every assert, do not
+    pass.
+    """
+    given = {**os.environ, **(variables or {})}
+    passed = {
+        name: value
+        for name, value in given.items()
+        if name not in _COLORS and (not name.startswith("PYTHON") or name in _KEPT)
+    }
+    return {**DEFAULTS, **passed, "PYTHONHASHSEED": "0"}
+
+
+class Worker:
+    """One process that does one job; `channel` is where it speaks and listens."""
+
+    def __init__(self, folder: Path, channel: Channel, life: int, end: int) -> None:
+        self.folder, self.channel = folder, channel
+        self._life: int | None = life
+        self.end = end
+
+    def let_go(self) -> None:
+        """Have it ended, with all that it started; then `end` can be read."""
+        if self._life is not None:
+            os.close(self._life)
+            self._life = None
+
+    def go_on(self) -> None:
+        """Tell it that it has the machine."""
+        with contextlib.suppress(ConnectionError):  # it has ended: that comes next
+            self.channel.send(at="go")
+
+    def status(self) -> int | None:
+        """Its exit code, once `end` can be read; None if it was ended by us."""
+        said = os.read(self.end, 1000)
+        status: int | None = json.loads(said)["status"] if said else None
+        return status
+
+    def close(self) -> None:
+        """Forget it and all its files."""
+        self.let_go()
+        os.close(self.end)
+        self.channel.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def wrote_below(self) -> int:
+        """How many characters wait in the files that it writes below Python."""
+        sizes = 0
+        for name in BELOW.values():
+            with contextlib.suppress(OSError):
+                sizes += (self.folder / name).stat().st_size
+        return sizes
+
+    def last_words(self) -> str:
+        """The end of what it wrote to stderr below Python, if it died of that."""
+        try:
+            text = (self.folder / BELOW[2]).read_text("utf-8", "replace")
+        except OSError:
+            return ""
+        return text[-_LAST_WORDS:].strip()
+
+
+class Workers:
+    """Starts workers; see `open_workers`."""
+
+    def __init__(self, run: Path, environment: Mapping[str, str]) -> None:
+        self._run, self._count = run, 0
+        ours, theirs = socket.socketpair()
+        self._link = ours
+        self._log = (run / "server.log").open("wb")
+        command = [*python_running("server"), str(theirs.fileno()), str(run)]
+        self._server = subprocess.Popen(
+            command,
+            cwd=run,
+            env=dict(environment),
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=self._log,
+            start_new_session=True,  # an interrupt in the terminal is ours to handle
+        )
+        theirs.close()
+
+    def start(self, job: Job, fresh: bool = False) -> Worker:
+        """Start a worker; `fresh` where nothing may have been imported before it.
+
+        Raises:
+            BookError: the process that workers are forked from has ended.
+        """
+        self._count += 1
+        folder = self._run / str(self._count)
+        folder.mkdir()
+        write_job(job, folder)
+        if fresh or sys.platform != "linux":
+            (folder / "fresh").touch()
+        ours, theirs = socket.socketpair()
+        life_read, life_write = os.pipe()
+        end_read, end_write = os.pipe()
+        fds = [theirs.fileno(), life_read, end_write]
+        try:
+            socket.send_fds(self._link, [os.fsencode(folder)], fds)
+            if not self._link.recv(1):
+                raise ConnectionError
+        except ConnectionError:
+            raise BookError(
+                f"Python cannot import what chapters need:\n{self._said()}"
+            ) from None
+        finally:
+            theirs.close()
+            os.close(life_read)
+            os.close(end_write)
+        return Worker(folder, Channel(ours), life_write, end_read)
+
+    def _said(self) -> str:
+        self._log.flush()
+        text = (self._run / "server.log").read_text("utf-8", "replace").strip()
+        return text[-_LAST_WORDS:] or "it ended without a word"
+
+    def close(self, patience: float = 2.0) -> None:
+        """Let the server end; a worker that still runs ends as well."""
+        self._link.close()
+        give_up = time.monotonic() + patience
+        while self._server.poll() is None and time.monotonic() < give_up:
+            time.sleep(0.01)
+        self._server.kill()
+        self._server.wait()
+        self._log.close()
+
+
+@contextlib.contextmanager
+def open_workers(variables: Mapping[str, str] | None = None) -> Iterator[Workers]:
+    """Workers that end, with their folders, when the block does."""
+    with run_folder() as run:
+        workers = Workers(run, worker_environment(variables))
+        try:
+            yield workers
+        finally:
+            workers.close()

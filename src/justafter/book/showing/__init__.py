@@ -1,0 +1,1 @@
+"""From an executed chapter to what Sphinx renders."""

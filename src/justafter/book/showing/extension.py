@@ -1,0 +1,260 @@
+"""Wiring the book into Sphinx."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from myst_nb.sphinx_ import Parser as NotebookParser
+from myst_parser.parsers.sphinx_ import MystParser
+from sphinx.application import Sphinx
+from sphinx.config import Config
+from sphinx.environment import BuildEnvironment
+from sphinx.errors import SphinxError
+
+from ..book import Book, ExecutedPage, kept
+from ..errors import BookError
+from ..model import Chapter
+from ..reading.chapters import read_page
+from ..running.store import write_whole
+from ..settings import Settings
+from .changes import changed_pages, note_contents
+from .mathml import setup_mathml
+from .notebook import notebook_of
+from .same_twice import complete_search_index, copy_notebook_styles
+from .stamp import stamp
+from .transforms import DarkTwins, MarkVaryingOutputs, ProgramBoxes, RecordTabs
+from .values import ValueRole, line_up
+
+#: What a page asks of its own kernel; kept on the application by `Showing`.
+_ATTRIBUTE = "_executed_book"
+
+
+class ChapterFailure(SphinxError):
+    """Chapters that could not be executed, or whose outputs do not hold."""
+
+    category = "The book"
+
+
+class Showing:
+    """One build by Sphinx: the book that it shows, and what it does at each event."""
+
+    def __init__(self, app: Sphinx) -> None:
+        self.app = app
+        self.book: Book | None = None
+        setattr(app, _ATTRIBUTE, self)
+
+    @classmethod
+    def of(cls, app: Sphinx) -> Showing:
+        """The one of an application that has loaded the extension."""
+        found: Showing = getattr(app, _ATTRIBUTE)
+        return found
+
+    def page(self, docname: str) -> ExecutedPage | None:
+        """A chapter's page; None for a page that does not execute."""
+        return self.book.pages.get(docname) if self.book is not None else None
+
+    # -- events, in their order
+
+    def read_through_us(self, app: Sphinx, config: Config) -> None:
+        """Have MyST-NB render the notebooks that our parser makes, and run nothing."""
+        config.nb_execution_mode = "off"
+        as_notebook = ["myst_nb.core.read.standard_nb_read", {}, False]
+        config.nb_custom_formats = {".md": as_notebook, ".ipynb": as_notebook}
+
+    def add_static_files(self, app: Sphinx) -> None:
+        """Let Sphinx copy our script and stylesheet beside the theme's."""
+        app.config.html_static_path.append(str(Path(__file__).parent / "static"))
+
+    def outdated(
+        self,
+        app: Sphinx,
+        env: BuildEnvironment,
+        added: set[str],
+        changed: set[str],
+        removed: set[str],
+    ) -> list[str]:
+        """Execute what must be, and name the pages that are others than before."""
+        if self.book is None:
+            self.book = _executed(_settings(app))
+        if self.book.errors:
+            raise ChapterFailure("\n\n".join(map(str, self.book.errors)))
+        before: dict[str, str] = getattr(env, "justafter_seals", {})
+        now = {docname: page.seal for docname, page in self.book.pages.items()}
+        env.justafter_seals = now  # type: ignore[attr-defined]
+        other = {docname for docname in now if before.get(docname) != now[docname]}
+        return sorted(other | changed_pages(env))
+
+    def end_page(self, app: Sphinx, doctree: nodes.document) -> None:
+        """Stamp the page with when and where it ran."""
+        page = self.page(app.env.current_document.docname)
+        if page is not None:
+            sections = [n for n in doctree.children if isinstance(n, nodes.section)]
+            (sections[-1] if sections else doctree).append(stamp(page))
+
+    def note_contents(self, app: Sphinx, env: BuildEnvironment) -> None:
+        """Remember what the pages were made from."""
+        note_contents(env)
+
+    def offer_downloads(
+        self,
+        app: Sphinx,
+        pagename: str,
+        templatename: str,
+        context: dict[str, Any],
+        doctree: Any,
+    ) -> None:
+        """In the theme's download menu, put the chapter as a notebook and a script."""
+        if self.page(pagename) is None:
+            return
+        root = context["pathto"]("", 1).rstrip("#").rstrip("/") or "."
+        for group in context.get("header_buttons", []):
+            if group.get("label") == "download-buttons":
+                group["buttons"][:0] = [
+                    {
+                        "type": "link",
+                        "url": f"{root}/{path}",
+                        "text": text,
+                        "tooltip": f"Download this chapter: {text}",
+                        "icon": "fas fa-play",
+                        "label": "download-chapter-button",
+                    }
+                    for text, path in _downloads(pagename).items()
+                ]
+
+    def write_downloads(self, app: Sphinx, exception: Exception | None) -> None:
+        """Write each chapter as a notebook and as a script."""
+        if exception is not None or self.book is None or app.builder.format != "html":
+            return
+        for docname, page in self.book.pages.items():
+            texts = (page.snippets.notebook, page.snippets.script)
+            paths = _downloads(docname).values()
+            for path, text in zip(paths, texts, strict=True):
+                write_whole(Path(app.outdir, path), text)
+
+    # -- reading a page
+
+    def notebook(self, docname: str, text: str) -> dict[str, Any] | None:
+        """A page as the notebook to render; None if it does not execute.
+
+        Raises:
+            ChapterFailure: the page is not the one that was executed.
+        """
+        page = self.page(docname)
+        if page is None:
+            return None
+        chapter = page.executed.chapter
+        if text.rstrip() == chapter.text.rstrip():
+            return notebook_of(page)
+        now = read_page(chapter.path, self._source, text).chapter
+        if now is None or _code(now) != _code(chapter):
+            raise ChapterFailure(
+                f"{chapter.path}: another extension (a 'source-read' handler) gives"
+                " this page other cells than its file has, so they were not executed;"
+                " let it change the text only, or drop it"
+            )
+        return notebook_of(page.with_text(now))
+
+    @property
+    def _source(self) -> Path:
+        return Path(self.app.srcdir)
+
+
+def _code(chapter: Chapter) -> list[tuple[str, tuple[str, ...]]]:
+    return [
+        (cell.source, tuple(value.expression for value in cell.values))
+        for cell in chapter.cells
+    ]
+
+
+def _parser(showing: Showing) -> type[NotebookParser]:
+    """A parser that takes chapters from the book, and other pages as MyST does."""
+
+    class Parser(NotebookParser):  # type: ignore[misc]
+        def parse(self, inputstring: str, document: nodes.document) -> None:
+            env = document.settings.env
+            notebook = showing.notebook(env.docname, inputstring)
+            if notebook is None:
+                MystParser.parse(self, inputstring, document)
+                return
+            page = showing.page(env.docname)
+            assert page is not None
+            line_up(env, page.executed.values)
+            super().parse(json.dumps(notebook), document)
+
+    return Parser
+
+
+def _settings(app: Sphinx) -> Settings:
+    cache = app.config.justafter_cache
+    return Settings.of(
+        Path(app.srcdir),
+        Path(cache) if cache else None,
+        include=tuple(app.config.include_patterns),
+        exclude=tuple(app.config.exclude_patterns),
+    )
+
+
+def _executed(settings: Settings) -> Book:
+    """The book with all its chapters executed, in a process apart where need be."""
+    try:
+        book, is_whole = kept(settings)
+        if not is_whole and not book.errors:
+            _execute_apart(settings)
+            book, is_whole = kept(settings)
+    except BookError as error:
+        raise ChapterFailure(str(error)) from None
+    if not is_whole and not book.errors:
+        raise ChapterFailure("chapters failed: see above")
+    return book
+
+
+def _execute_apart(settings: Settings) -> None:
+    """Run the chapters in a process of their own: this one is full of Sphinx."""
+    command = [sys.executable, "-m", "justafter.book", "execute"]
+    command += ["--source", str(settings.source), "--cache", str(settings.cache)]
+    command += [f"--exclude={pattern}" for pattern in settings.exclude]
+    if subprocess.run(command, check=False).returncode:
+        raise ChapterFailure("chapters failed: see above")
+
+
+def _downloads(docname: str) -> dict[str, str]:
+    """A chapter's files to download, by what they are called."""
+    return {
+        "Notebook (.ipynb)": f"_downloads/{docname}.ipynb",
+        "Script (.py)": f"_downloads/{docname}.py",
+    }
+
+
+def setup_extension(app: Sphinx) -> None:
+    """Execute the book when Sphinx starts reading, and render what came of it."""
+    showing = Showing(app)
+    app.setup_extension("myst_nb")
+    app.setup_extension("sphinx_design")
+    app.add_config_value("justafter_cache", "", "", str)
+    app.add_source_parser(_parser(showing), override=True)
+    app.connect("config-inited", showing.read_through_us, priority=100)
+    app.connect("builder-inited", showing.add_static_files)
+    app.connect("env-get-outdated", showing.outdated)
+    app.connect("doctree-read", showing.end_page)
+    app.connect("env-updated", showing.note_contents)
+    app.connect("builder-inited", copy_notebook_styles, priority=900)
+    app.connect("html-collect-pages", complete_search_index)
+    app.connect("html-page-context", showing.offer_downloads, priority=900)
+    app.connect("build-finished", showing.write_downloads)
+    for name in ("value", "measured"):
+        app.add_role(name, ValueRole())
+    for transform in (MarkVaryingOutputs, DarkTwins, ProgramBoxes, RecordTabs):
+        app.add_transform(transform)
+    app.add_css_file("program.css")
+    app.add_js_file("program.js", loading_method="defer")
+    setup_mathml(app)
+
+
+def metadata() -> dict[str, Any]:
+    """What Sphinx wants to know of an extension."""
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

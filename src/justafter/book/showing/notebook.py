@@ -1,0 +1,122 @@
+"""An executed chapter as the notebook that MyST-NB renders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..book import ExecutedPage
+from ..model import Cell, CellResult, Chapter, Prose, Provenance
+from ..platforms.records import Record
+from .stamp import where
+
+#: What a folded cell says, by the tag that folds it.
+PROMPTS = {"check": "Checked", "solution": "Show the solution"}
+_FOLDS = {"check": "hide-cell", "solution": "hide-cell"}
+
+Notebook = dict[str, Any]
+
+
+def notebook_of(page: ExecutedPage) -> Notebook:
+    """The page with its run's outputs, its programs and its records, as plain data.
+
+    Lines of the page travel as MyST-NB's source map, so that warnings name them.
+    """
+    cells: list[Notebook] = []
+    lines: list[int] = []
+    for part, made in _parts(page):
+        for cell in made:
+            cells.append({"id": f"part-{len(cells)}", **cell})
+            lines.append(part.line - 1)
+    return {
+        "nbformat": 4,
+        "nbformat_minor": 5,
+        "metadata": {
+            **page.executed.chapter.metadata,
+            **_language(page.executed.run.provenance),
+            "source_map": lines,
+        },
+        "cells": cells,
+    }
+
+
+def _parts(page: ExecutedPage) -> Iterator[tuple[Cell | Prose, list[Notebook]]]:
+    """Each part of the chapter with the notebook cells that show it."""
+    results = iter(page.executed.run.results)
+    programs = iter(page.snippets.programs)
+    provenance = page.executed.run.provenance
+    for part in page.executed.chapter.parts:
+        if isinstance(part, Prose):
+            yield part, [_text_cell(part)]
+            continue
+        program = next(programs)
+        cell = _code_cell(part, next(results), program.text if program else None)
+        elsewhere = page.records.get(part.number, [])
+        if elsewhere:
+            cell["metadata"]["device"] = provenance.device
+        yield part, [cell, *(_recorded(cell, record) for record in elsewhere)]
+
+
+def _text_cell(part: Prose) -> Notebook:
+    return {"cell_type": part.kind, "source": part.text, "metadata": part.options}
+
+
+def _code_cell(cell: Cell, result: CellResult, program: str | None) -> Notebook:
+    return {
+        "cell_type": "code",
+        "source": cell.source,
+        "execution_count": cell.number,
+        "metadata": {**_present(cell), "program": program},
+        "outputs": list(result.outputs),
+    }
+
+
+def _recorded(cell: Notebook, record: Record) -> Notebook:
+    """A cell that carries what another platform gave, for `RecordTabs` to move."""
+    shown = {"label": record.label, "stamp": where(record.provenance)}
+    metadata = {**cell["metadata"], "record": shown, "program": None}
+    return {**cell, "metadata": metadata, "outputs": list(record.outputs)}
+
+
+def _present(cell: Cell) -> dict[str, Any]:
+    """A cell's options, and what ours mean for its look, in MyST-NB's terms."""
+    tags = sorted(cell.tags)
+    shown = dict(cell.options.get("mystnb") or {})
+    for tag in cell.tags & PROMPTS.keys():
+        tags.append(_FOLDS[tag])
+        shown["code_prompt_show"] = shown["code_prompt_hide"] = PROMPTS[tag]
+    if cell.raises is not None:
+        tags.append("raises-exception")
+    if cell.alt is not None:
+        shown["image"] = {**shown.get("image", {}), "alt": cell.alt}
+    return {**cell.options, "tags": tags, **({"mystnb": shown} if shown else {})}
+
+
+def plain_notebook(chapter: Chapter) -> Notebook:
+    """The chapter without outputs: what is rendered of one that has not run."""
+    cells = [
+        {"id": f"part-{i}", **(_text_cell(p) if isinstance(p, Prose) else _bare(p))}
+        for i, p in enumerate(chapter.parts)
+    ]
+    lines = [part.line - 1 for part in chapter.parts]
+    metadata = {**chapter.metadata, "source_map": lines}
+    return {"nbformat": 4, "nbformat_minor": 5, "metadata": metadata, "cells": cells}
+
+
+def _bare(cell: Cell) -> Notebook:
+    return _code_cell(cell, CellResult(), None)
+
+
+def _language(provenance: Provenance) -> Notebook:
+    return {
+        "kernelspec": {
+            "name": "python3",
+            "display_name": "Python 3",
+            "language": "python",
+        },
+        "language_info": {
+            "name": "python",
+            "pygments_lexer": "ipython3",
+            "version": provenance.python,
+        },
+    }

@@ -1,0 +1,58 @@
+"""Where and when something ran, in words."""
+
+from __future__ import annotations
+
+from docutils import nodes
+
+from ..book import ExecutedPage
+from ..model import Provenance
+
+
+def where(provenance: Provenance) -> str:
+    """Where and when a record was made."""
+    facts = provenance
+    parts = [
+        f"{facts.device_count} × {facts.device_kind}",
+        *([f"driver {facts.driver}"] if facts.driver else []),
+        f"JAX {facts.jax}",
+        f"Python {facts.python}",
+        *([facts.date] if facts.date else []),
+    ]
+    return "Recorded on " + ", ".join(parts)
+
+
+def stamp(page: ExecutedPage) -> nodes.container:
+    """When, where and how long a chapter was executed, from what its run recorded.
+
+    A page with outputs that vary says on which other platforms it was recorded.
+    """
+    run = page.executed.run
+    facts = run.provenance
+    box = nodes.container(classes=["stamp", "no-search"])
+    line = nodes.paragraph()
+    line += nodes.Text("Executed ")
+    line += _measured(f"{run.date:%Y-%m-%d %H:%M} UTC")
+    line += nodes.Text(
+        f" on {_devices(facts)} with JAX {facts.jax}, Python {facts.python}, in "
+    )
+    line += _measured(f"{run.seconds:.1f} s")
+    varies = any(cell.varies for cell in page.executed.chapter.cells)
+    if page.records:
+        recorded = [r for records in page.records.values() for r in records]
+        places = sorted({where(record.provenance) for record in recorded})
+        line += nodes.Text("".join(f". {place}" for place in places) + ".")
+    elif varies and facts.platform == "cpu":
+        line += nodes.Text(". No accelerator has been recorded for this page yet.")
+    box += line
+    return box
+
+
+def _devices(facts: Provenance) -> str:
+    count, kind = facts.device_count, facts.device_kind
+    devices = f"{count} × {kind}" if count > 1 else kind
+    same = facts.platform.lower() == kind.lower()
+    return devices if same else f"{facts.platform}: {devices}"
+
+
+def _measured(text: str) -> nodes.inline:
+    return nodes.inline(text, text, classes=["measured"])

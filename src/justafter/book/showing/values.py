@@ -1,0 +1,45 @@
+"""Values that a run computed, where the text of a page names their expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from docutils import nodes
+from sphinx.environment import BuildEnvironment
+from sphinx.util.docutils import SphinxRole
+
+from ..model import Value, ValueResult
+
+_WAITING = "justafter-values"
+
+
+def line_up(env: BuildEnvironment, values: Iterable[tuple[Value, ValueResult]]) -> None:
+    """Line up the values that the text of the page being read will ask for."""
+    waiting: dict[tuple[str, str], list[str]] = {}
+    for value, result in values:
+        queue = waiting.setdefault((value.role, value.expression), [])
+        queue.append(result.text)
+    env.current_document[_WAITING] = waiting
+
+
+class ValueRole(SphinxRole):
+    """A value that the run computed, where the text names its expression.
+
+    Occurrences are matched in the order in which they stand on the page.
+    """
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        waiting = self.env.current_document.get(_WAITING, {})
+        queue = waiting.get((self.name, " ".join(self.text.split())))
+        if not queue:
+            message = self.inliner.reporter.error(
+                f"the value {self.text!r} was not computed: values stand in the running"
+                " text of a page that executes, outside of literal directives; write it"
+                " there",
+                line=self.lineno,
+            )
+            problem = self.inliner.problematic(self.rawtext, self.rawtext, message)
+            return [problem], [message]
+        text = queue.pop(0)
+        classes = ["value"] if self.name == "value" else ["measured", "no-search"]
+        return [nodes.inline(text, text, classes=classes)], []

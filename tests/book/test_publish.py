@@ -1,0 +1,228 @@
+"""What the exchange of a site replaces, and what it leaves alone."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from justafter.book.commands import publish
+from justafter.book.commands.publish import MARK, Site, foreign_files, write_mark
+from justafter.book.errors import BookError
+from justafter.book.running.store import KEEP_SECONDS
+
+from .conftest import TinyBook
+
+
+def tree(root: Path) -> dict[str, str]:
+    """Everything below a folder, each file with the digest of its content."""
+    found = {}
+    for path in sorted(root.rglob("*")):
+        if path.is_file() and not path.is_symlink():
+            found[str(path)] = hashlib.sha256(path.read_bytes()).hexdigest()
+        else:
+            found[str(path)] = str(path.readlink()) if path.is_symlink() else "folder"
+    return found
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> TinyBook:
+    """A book in a checkout of its own, beside another checkout."""
+    from .conftest import new_book
+
+    book = new_book(tmp_path / "project")
+    book.index("one")
+    book.chapter("one", "print('ran')")
+    for name in ("project", "other"):
+        (tmp_path / name / ".git").mkdir(parents=True)
+        (tmp_path / name / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    (tmp_path / "other" / "work.txt").write_text("a day's work")
+    (tmp_path / "target").mkdir()
+    (book.root / "link").symlink_to(tmp_path / "target")
+    (book.root / "file").write_text("a file")
+    (book.root / "full").mkdir()
+    (book.root / "full" / "mine.txt").write_text("mine")
+    return book
+
+
+@pytest.mark.parametrize(
+    ("output", "reason"),
+    [
+        (".", "lies among the book's own files"),
+        ("..", "lies among the book's own files"),
+        ("docs", "lies among the book's own files"),
+        ("conf", "lies among the book's own files"),
+        ("docs/site", "lies among the book's own files, in docs"),
+        ("conf/site", "lies among the book's own files, in conf"),
+        ("file", "is a file"),
+        ("link", "is a link"),
+        ("full", "holds mine.txt, which no build made"),
+        ("../other", "holds .git/HEAD and 1 more, which no build made"),
+    ],
+)
+def test_what_no_build_made_is_not_replaced(project, output, reason):
+    before = tree(project.root.parent)
+    status, said = project.run("build", "--output", output)
+    assert status == 1
+    assert reason in said
+    assert ": nothing was done\n    → " in said
+    assert "chapter" not in said.partition("→")[0], "it is said before anything runs"
+    assert tree(project.root.parent) == before
+
+
+def test_an_output_among_excluded_files_is_fine(project):
+    conf = project.root / "conf" / "conf.py"
+    conf.write_text(conf.read_text() + 'exclude_patterns = ["_build"]\n')
+    status, said = project.run("build", "--output", "docs/_build/html")
+    assert status == 0, said
+    status, said = project.run("build", "--output", "docs/_build/html")
+    assert "1 unchanged" in said, "what it wrote is not taken for a page"
+
+
+@pytest.mark.parametrize("name", ["mine.txt", "numpy/notes.md"])
+def test_a_site_that_something_was_put_into_stands(book, name):
+    book.index("one")
+    book.chapter("one", "print('first')")
+    book.built()
+    mine = book.site / name
+    mine.parent.mkdir(exist_ok=True)
+    mine.write_text("mine")
+    book.chapter("one", "print('second')")
+    status, said = book.build()
+    assert status == 1
+    assert f"holds {name}, which no build made" in said
+    assert mine.read_text() == "mine"
+    assert "first" in book.html("one")
+    mine.unlink()
+    book.built()
+    assert "second" in book.html("one")
+
+
+def test_a_work_folder_of_somebody_elses_is_left_alone(book):
+    book.index()
+    work = book.root / "_build" / ".html-work"
+    work.mkdir(parents=True)
+    (work / "thesis.txt").write_text("mine")
+    status, said = book.build()
+    assert status == 1
+    assert ".html-work: is needed for the work, and holds what no build made" in said
+    assert (work / "thesis.txt").read_text() == "mine"
+
+
+def working(output: Path) -> Site:
+    """The place of a site at which a build is at work."""
+    site = Site(output)
+    with site.work_alone():
+        return site
+
+
+def made_site(folder: Path, text: str) -> Path:
+    folder.mkdir(parents=True)
+    (folder / "index.html").write_text(text)
+    return folder
+
+
+def test_there_is_no_moment_without_a_site(tmp_path):
+    site = working(tmp_path / "html")
+    site.publish(made_site(tmp_path / "one", "one"))
+    other = made_site(tmp_path / "other", "other")
+    missing, stop = [], threading.Event()
+
+    def look() -> None:
+        while not stop.is_set():
+            try:
+                (site.output / "index.html").read_bytes()
+            except OSError as error:
+                missing.append(error)
+
+    reader = threading.Thread(target=look)
+    reader.start()
+    for _ in range(100):
+        site.publish(other)
+    stop.set()
+    reader.join()
+    assert not missing
+
+
+def test_where_two_folders_cannot_be_swapped_they_change_places(tmp_path, monkeypatch):
+    monkeypatch.setattr(publish, "_swap", lambda one, other: False)
+    site = working(tmp_path / "html")
+    for text in ("one", "two"):
+        site.publish(made_site(tmp_path / text, text))
+        assert (site.output / "index.html").read_text() == text
+    assert [path.name for path in site.work.iterdir()] == ["lock"]
+
+
+def test_a_site_moved_away_by_a_killed_build_comes_back(tmp_path):
+    site = working(tmp_path / "html")
+    site.publish(made_site(tmp_path / "one", "one"))
+    site.output.rename(site.work / "old")
+    with site.work_alone():
+        assert (site.output / "index.html").read_text() == "one"
+
+
+def test_a_disk_that_is_full_while_copying_leaves_nothing_half_done(
+    tmp_path, monkeypatch
+):
+    site = working(tmp_path / "html")
+    site.publish(made_site(tmp_path / "one", "one"))
+
+    def full(source: str, target: str, **_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(publish.shutil, "copy2", full)
+    with pytest.raises(BookError, match="No space left on device; the old site stands"):
+        site.publish(made_site(tmp_path / "two", "two"))
+    assert (site.output / "index.html").read_text() == "one"
+    assert [path.name for path in site.work.iterdir()] == ["lock"]
+
+
+def test_the_mark_names_every_file(tmp_path):
+    site = made_site(tmp_path / "site", "text")
+    (site / "a").mkdir()
+    (site / "a" / "b.html").write_text("b")
+    write_mark(site)
+    assert foreign_files(site) == []
+    (site / "a" / "link").symlink_to("b.html")
+    (site / "new.txt").touch()
+    assert foreign_files(site) == ["a/link", "new.txt"]
+    (site / MARK).write_text("not a mark")
+    assert "index.html" in foreign_files(site)
+
+
+def test_a_cache_among_other_files_removes_only_its_own(book):
+    book.index("one")
+    book.chapter("one", "1")
+    mine = book.root / "data"
+    mine.mkdir()
+    long_ago = time.time() - 2 * KEEP_SECONDS
+    names = ["results.json", f"results-{'0' * 24}.json"]
+    for name in names:
+        (mine / name).write_text('{"mine": 1}')
+        os.utime(mine / name, (long_ago, long_ago))
+    status, said = book.run("execute", "--cache", "data")
+    assert status == 0, said
+    (entry,) = mine.glob("one-*.json")
+    os.utime(entry, (long_ago, long_ago))
+    book.chapter("one", "2")
+    book.run("execute", "--cache", "data")
+    assert not entry.exists(), "an old entry goes"
+    assert all((mine / name).exists() for name in names)
+
+
+def test_pinning_removes_only_pins(book):
+    pins = book.root / "tests" / "pins"
+    pins.mkdir(parents=True)
+    book.index("one", "two")
+    for name in ("one", "two"):
+        book.chapter(name, "1")
+    assert book.run("pin")[0] == 0
+    (pins / "notes.txt").write_text("mine")
+    (book.root / "docs" / "two.md").unlink()
+    status, said = book.run("pin")
+    assert status == 0, said
+    assert sorted(path.name for path in pins.iterdir()) == ["notes.txt", "one.txt"]
