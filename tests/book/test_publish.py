@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import threading
 import time
 from pathlib import Path
@@ -171,11 +172,14 @@ def test_a_disk_that_is_full_while_copying_leaves_nothing_half_done(
     site = working(tmp_path / "html")
     site.publish(made_site(tmp_path / "one", "one"))
 
-    def full(source: str, target: str, **_: object) -> None:
-        raise OSError(28, "No space left on device")
+    def full(source: Path, target: Path, **_: object) -> None:
+        target.mkdir()
+        raise shutil.Error([("a", "b", "[Errno 28] No space left on device: 'b'")])
 
-    monkeypatch.setattr(publish.shutil, "copy2", full)
-    with pytest.raises(BookError, match="No space left on device; the old site stands"):
+    monkeypatch.setattr(publish.shutil, "copytree", full)
+    with pytest.raises(
+        BookError, match="No space left on device: 'b'; the old site stands"
+    ):
         site.publish(made_site(tmp_path / "two", "two"))
     assert (site.output / "index.html").read_text() == "one"
     assert [path.name for path in site.work.iterdir()] == ["lock"]

@@ -1,0 +1,344 @@
+"""What surrounds a build changes nothing on a page, or is told in one line."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .conftest import FRONT, TinyBook
+
+#: Someone without rights to anything here; only the superuser can become them.
+NOBODY = 65534
+
+
+def shown(book: TinyBook, name: str) -> str:
+    """The text of a page, without markup."""
+    return re.sub(r"<[^>]*>", "", book.html(name)).replace("&#39;", "'")
+
+
+# -- variables of the one who builds
+
+
+def test_asserts_are_checked_whatever_python_is_told(book):
+    book.chapter("one", "assert 1 == 2")
+    for variables in ({"PYTHONOPTIMIZE": "1"}, {"PYTHONOPTIMIZE": "2"}):
+        status, said = book.run("execute", **variables)
+        assert status == 1
+        assert "raised AssertionError" in said
+    command = [sys.executable, "-O", "-m", "justafter.book", "execute"]
+    ran = subprocess.run(command, cwd=book.root, capture_output=True, text=True)
+    assert "raised AssertionError" in ran.stderr
+
+
+def test_hashing_coloring_and_warning_are_the_builders(book):
+    book.chapter(
+        "one",
+        "print(sorted(map(hash, 'ab')), hash('text'))",
+        "import warnings; warnings.simplefilter('default')\nprint([*{'a', 'b', 'c'}])",
+    )
+    (book.root / "tests" / "pins").mkdir(parents=True)
+    assert book.run("pin")[0] == 0
+    for name, value in {
+        "PYTHONHASHSEED": "1",
+        "PYTHONWARNINGS": "error",
+        "PYTHONNODEBUGRANGES": "1",
+        "PYTHONVERBOSE": "1",
+        "FORCE_COLOR": "1",
+    }.items():
+        status, said = book.run("execute", "--cache", f"_build/{name}", **{name: value})
+        assert status == 0, (name, said[-2000:])
+
+
+def test_a_flag_that_xla_does_not_know_is_one_line(book):
+    book.chapter("one", "import jax\njax.devices()")
+    book.chapter("two", "import jax\njax.devices()")
+    status, said = book.run("execute", XLA_FLAGS="--xla_no_such_flag=1")
+    assert status == 1
+    assert "JAX does not start on the platform 'cpu'" in said
+    assert "xla_no_such_flag" in said
+    assert "→ mend or unset what steers it: " in said
+    assert "cell" not in said, "no cell is blamed"
+    assert "Traceback" not in said
+
+
+def test_a_platform_that_is_not_here_is_one_line(book):
+    book.chapter("one", "1")
+    status, said = book.run("execute", JAX_PLATFORMS="cuda")
+    assert status == 1
+    assert "JAX does not start on the platform 'cuda'" in said
+    assert "Traceback" not in said
+    assert "AssertionError" not in said
+
+
+# -- what a cell sets before it imports
+
+X64 = "import jax.numpy as jnp\nprint(jnp.ones(1).dtype)"
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        "import os\nos.environ['JAX_ENABLE_X64'] = '1'",
+        "import os\nos.environ.update(JAX_ENABLE_X64='1')",
+        "import os\nname = '_'.join(['JAX', 'ENABLE', 'X64'])\nos.environ[name] = '1'",
+        "import os\nos.putenv('_'.join(['JAX', 'ENABLE', 'X64']), '1')\n"
+        "os.environ['_'.join(['JAX', 'ENABLE', 'X64'])] = '1'",
+    ],
+)
+def test_what_jax_reads_when_imported_may_be_set_by_a_cell(book, how):
+    book.index("one", "two")
+    book.chapter("one", how, X64)
+    book.chapter("two", X64)
+    book.built()
+    assert "float64" in shown(book, "one")
+    assert "float32" in shown(book, "two")
+    program = re.search(r'<pre class="program"[^>]*>([^<]*)float|X64', book.html("one"))
+    assert program
+
+
+def test_a_variable_that_is_set_too_late_is_too_late(book):
+    book.index("one")
+    late = "import jax\nimport os\nos.environ['JAX_ENABLE_X64'] = '1'"
+    book.chapter("one", late, X64)
+    book.built()
+    assert "float32" in shown(book, "one")
+
+
+def test_a_file_beside_the_build_is_not_taken_for_a_module(book):
+    (book.root / "random.py").write_text("raise SystemExit('shadowed')")
+    (book.root / "jax.py").write_text("raise SystemExit('shadowed')")
+    book.chapter("one", "import jax\nimport random\nprint(random.random() < 1)")
+    book.executed()
+
+
+# -- pages
+
+
+def test_prose_is_rendered_whatever_its_time_stamp(book):
+    book.index("one", "two")
+    book.chapter("one", "1")
+    book.page("two", "# Two\n\n```{include} part.txt\n```\n")
+    part = book.root / "docs" / "part.txt"
+    part.write_text("Old part.\n")
+    book.built()
+    old = 1_000_000_000
+    page = book.root / "docs" / "one.md"
+    page.write_text(page.read_text() + "\nNew prose.\n")
+    part.write_text("New part.\n")
+    for path in (page, part):
+        os.utime(path, (old, old))
+    assert "0 to execute" in book.built()
+    assert "New prose." in book.html("one")
+    assert "New part." in book.html("two")
+
+
+def notebook(*cells: tuple[str, str]) -> str:
+    made = [
+        {"cell_type": kind, "source": source.splitlines(True), "metadata": {}}
+        | ({"outputs": [], "execution_count": None} if kind == "code" else {})
+        for kind, source in cells
+    ]
+    made[-1]["outputs"] = [
+        {"output_type": "stream", "name": "stdout", "text": "a stored output\n"}
+    ]
+    kernel = {"name": "conda-env-old", "display_name": "Old"}
+    whole = {"nbformat": 4, "nbformat_minor": 4, "metadata": {"kernelspec": kernel}}
+    return json.dumps({**whole, "cells": made}, indent=1)
+
+
+def test_a_notebook_is_executed_and_shows_no_stored_output(book):
+    book.index("one")
+    path = book.root / "docs" / "one.ipynb"
+    path.write_text(
+        notebook(
+            ("markdown", "# One\n\nThe sum is {value}`1 + 1`."),
+            ("code", "x = 20 + 3"),
+            ("code", "print('sum:', x)"),
+        )
+    )
+    book.built()
+    text = shown(book, "one")
+    assert "sum: 23" in text
+    assert "The sum is 2." in text
+    assert "a stored output" not in text
+    assert "Executed" in text, "it carries a stamp"
+    assert (book.site / "_downloads" / "one.py").exists()
+
+    path.write_text(notebook(("code", "x = 1\ny = 2"), ("code", "x = 1\n1 / 0")))
+    status, said = book.build()
+    assert status == 1
+    place = re.search(r"docs/one\.ipynb:(\d+): cell 2 raised ZeroDivisionError", said)
+    assert place
+    assert '"1 / 0"' in path.read_text().splitlines()[int(place[1]) - 1]
+
+
+def test_pages_that_sphinx_leaves_out_are_left_out(book):
+    conf = book.root / "conf" / "conf.py"
+    conf.write_text(conf.read_text() + 'exclude_patterns = ["drafts/**", "*.wip.md"]\n')
+    book.index("one")
+    book.chapter("one", "1")
+    book.chapter("drafts/two", "1 / 0")
+    book.chapter("three.wip", "1 / 0")
+    assert "1 chapter:" in book.built()
+
+
+def test_a_configuration_that_cannot_be_read_is_one_line(book):
+    conf = book.root / "conf" / "conf.py"
+    conf.write_text("project = ")
+    book.chapter("one", "1")
+    status, said = book.build()
+    assert status == 1
+    assert "conf.py: " in said
+    assert "SyntaxError" in said or "invalid syntax" in said
+    assert "Traceback" not in said
+    conf.unlink()
+    status, said = book.build()
+    assert "no conf.py in it; name the folder that holds it with --config" in said
+
+
+HANDLER = """
+
+def setup(app):
+    app.connect("source-read", change)
+
+def change(app, docname, source):
+    if docname == "one":
+        source[0] = source[0].replace({old!r}, {new!r})
+"""
+
+
+def test_an_extension_may_change_the_text_of_a_page(book):
+    conf = book.root / "conf" / "conf.py"
+    before = conf.read_text()
+    book.index("one")
+    book.page("one", f"{FRONT}# One\n\nA name.\n\n```{{code-cell}}\nprint(3)\n```\n")
+    conf.write_text(before + HANDLER.format(old="A name", new="Another name"))
+    book.built()
+    assert "Another name" in shown(book, "one")
+    assert "3\n" in shown(book, "one")
+    assert "Executed" in shown(book, "one")
+    conf.write_text(before + HANDLER.format(old="print(3)", new="print(4)"))
+    status, said = book.build()
+    assert status == 1
+    assert "(a 'source-read' handler) gives this page other cells" in said
+    assert "Traceback" not in said
+
+
+def test_values_stand_in_any_directive_and_not_in_code(book):
+    book.index("one")
+    book.page(
+        "one",
+        f"{FRONT}# One\n\n```{{code-cell}}\nx = 41\n```\n\n"
+        "```{admonition} A title of {value}`x + 1`\n:class: tip\nAnd {value}`x + 2`.\n"
+        "```\n\n```{list-table}\n* - {value}`x + 3`\n  - {value}`x + 4`\n```\n\n"
+        "| a |\n|---|\n| {value}`x + 5` |\n\n> {value}`x + 6`\n\n"
+        "```{code-block} text\n{value}`print('never')`\n```\n\n"
+        "```{figure} missing.png\nA caption of {value}`x + 7`\n```\n",
+    )
+    (book.root / "docs" / "missing.png").write_bytes(b"")
+    book.built()
+    text = shown(book, "one")
+    for number in range(42, 49):
+        assert str(number) in text
+    assert "{value}`print('never')`" in text
+
+
+def test_figures_are_shown_with_and_without_asking(book):
+    book.index("one")
+    draw = ":alt: A line\nimport matplotlib.pyplot as plt\nplt.plot([1, 2]);"
+    book.chapter("one", draw, draw.replace(";", "\nplt.show()"))
+    book.built()
+    assert book.html("one").count("only-light") == 2
+
+
+def test_bytes_of_a_picture_are_shown(book):
+    book.index("one")
+    book.chapter(
+        "one",
+        ":alt: A dot\nclass Dot:\n    def _repr_png_(self):\n"
+        "        return b'\\x89PNG'\nDot()",
+    )
+    book.built()
+    assert book.html("one").count("A dot") == 1
+
+
+# -- what may not be written
+
+
+def as_nobody() -> None:
+    os.setgroups([])
+    os.setgid(NOBODY)
+    os.setuid(NOBODY)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs somebody else to be")
+def test_a_checkout_that_may_not_be_written_is_one_line(book):
+    book.chapter("one", "1")
+    places = [book.root, *book.root.parents[:-2]]
+    for path in [*places, *book.root.rglob("*")]:
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    ran = subprocess.run(
+        [sys.executable, "-m", "justafter.book", "build"],
+        cwd=book.root,
+        env={**os.environ, "HOME": "/", "MPLCONFIGDIR": "/tmp"},
+        preexec_fn=as_nobody,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if "No module named" in ran.stderr or "Permission denied: '/root" in ran.stderr:
+        pytest.skip("Python itself lies where nobody else may look")
+    assert ran.returncode == 1, ran.stderr
+    assert "the disk says: Permission denied" in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+WITH_SMALL_FILES = """
+import resource, signal, sys
+from justafter.book.commands.line import main
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))
+sys.exit(main(["build"]))
+"""
+
+
+@pytest.mark.parametrize("limit", [0, 1_000, 10_000, 60_000, 200_000])
+def test_a_disk_that_is_full_at_any_point_is_one_line(book, limit):
+    """A limit on file sizes makes the kernel refuse writes as a full disk does."""
+    book.index("one")
+    book.chapter("one", "print('small')")
+    book.built()
+    before = book.html("one")
+    book.chapter("one", "print('x' * 400_000)")
+    ran = subprocess.run(
+        [sys.executable, "-c", WITH_SMALL_FILES.format(limit=limit)],
+        cwd=book.root,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert ran.returncode == 1, ran.stdout + ran.stderr
+    assert "File too large" in ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert book.html("one") == before
+    left = {path.name for path in (book.root / "_build").iterdir()}
+    assert left <= {"html", ".html-work", "cache"}
+    book.built()
+
+
+def test_the_disk_is_named_by_path(book):
+    blocked = Path(book.root, "_build")
+    blocked.write_text("a file")
+    book.chapter("one", "1")
+    status, said = book.build()
+    assert status == 1
+    assert "the disk says: " in said
+    assert "_build" in said
