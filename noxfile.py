@@ -143,7 +143,7 @@ def pin(session: nox.Session) -> None:
     """Accept the outputs as they are now, and show them; `-- CHAPTER` for some."""
     _install(session, "docs")
     only = ["--only", *session.posargs] if session.posargs else []
-    _python(session, "-m", "justafter.book", "pin", *only, env={"JAX_PLATFORMS": "cpu"})
+    _python(session, "-m", "executed_book", "pin", *only, env={"JAX_PLATFORMS": "cpu"})
 
 
 @nox.session(python=NEWEST, default=False)
@@ -154,7 +154,7 @@ def drift(session: nox.Session) -> None:
     _install(session, "docs")
     folder = Path(session.create_tmp())
     env = {"JAX_PLATFORMS": "cpu"}
-    tool = ("-m", "justafter.book")
+    tool = ("-m", "executed_book")
     base, other = folder / "base.json", folder / "other.json"
     _python(session, *tool, "snapshot", str(base), env=env)
     # From here on the environment is not the locked one: have it made anew.
@@ -181,7 +181,7 @@ def docs_gpu(session: nox.Session) -> None:
     env = {"JAX_PLATFORMS": "cuda,cpu", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
     _require_devices(session, "gpu", env)
     # First, since it also records the chapters that run when others fail.
-    _python(session, "-m", "justafter.book", "record", env=env)
+    _python(session, "-m", "executed_book", "record", env=env)
     _build(session, "_build/gpu", env)
 
 
@@ -193,7 +193,7 @@ def docs_tpu(session: nox.Session) -> None:
     env = {"JAX_PLATFORMS": "tpu,cpu"}
     _require_devices(session, "tpu", env)
     # A TPU belongs to one process at a time.
-    _python(session, "-m", "justafter.book", "record", "--jobs", "1", env=env)
+    _python(session, "-m", "executed_book", "record", "--jobs", "1", env=env)
     _build(session, "_build/tpu", env, "--jobs", "1")
 
 
@@ -221,9 +221,12 @@ def lock(session: nox.Session) -> None:
         )
 
 
+# The instruments, and the engine that executes the book.
+PROJECTS = ["pyproject.toml", "src/executed_book/pyproject.toml"]
+
 LOCKS = {
-    "docs": ["pyproject.toml", "--extra=book", "--group=docs"],
-    "tests": ["pyproject.toml", "--extra=book", "--group=tests"],
+    "docs": [*PROJECTS, "--group=docs"],
+    "tests": [*PROJECTS, "--group=tests"],
     "lint": ["--group=lint"],
     "nox": ["--group=nox"],
     # What a machine needs that brings its own JAX, NumPy and Matplotlib.
@@ -244,9 +247,9 @@ print(f"JAX {jax.__version__} finds {len(devices)} x {devices[0].device_kind}")
 
 
 def _install(session: nox.Session, *locks: str, package: bool = True) -> None:
-    """Install what is locked, then the package, unless it is all there already."""
+    """Install what is locked, then both packages, unless it is all there already."""
     files = [f"requirements-{name}.txt" for name in locks]
-    inputs = [Path(name).read_bytes() for name in (*files, "pyproject.toml")]
+    inputs = [Path(name).read_bytes() for name in (*files, *PROJECTS)]
     state = hashlib.sha256(b"\0".join([str(ROOT).encode(), *inputs])).hexdigest()
     installed = Path(session.virtualenv.location, "installed")
     if installed.exists() and installed.read_text() == state:
@@ -255,7 +258,8 @@ def _install(session: nox.Session, *locks: str, package: bool = True) -> None:
     session.install("--require-hashes", *(f"-r{name}" for name in files))
     if package:
         # The build backend is locked with the rest, so no isolated build fetches it.
-        session.install("--no-deps", "--no-build-isolation", "-e", ".")
+        editable = [f"-e{Path(name).parent}" for name in PROJECTS]
+        session.install("--no-deps", "--no-build-isolation", *editable)
     installed.write_text(state)
 
 
@@ -268,7 +272,7 @@ def _build(
     session: nox.Session, output: str, env: dict[str, str], *options: str
 ) -> None:
     """Execute every chapter and publish the site."""
-    command = ["-m", "justafter.book", "build", "--source", "docs", "--config", "conf"]
+    command = ["-m", "executed_book", "build", "--source", "docs", "--config", "conf"]
     options = (*options, *session.posargs)
     _python(session, *command, "--output", output, *options, env=env)
 

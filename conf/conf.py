@@ -13,7 +13,7 @@ copyright = "the contributors. Text and code under the Apache License 2.0"
 
 extensions = [
     "myst_nb",
-    "justafter.book",
+    "executed_book",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx_copybutton",

@@ -27,7 +27,7 @@ TOP_LEVEL = {
 # A home folder, or where a checkout or a temporary file lies on some machine.
 MACHINE_PATH = re.compile(r"/(?:home|Users)/\w+/|/root/|/tmp/\w|/var/folders/")
 # The code that looks for such paths in outputs, and its tests, have to name them.
-NAMES_PATHS = ("src/justafter/book/", "tests/")
+NAMES_PATHS = ("src/executed_book/", "tests/")
 
 
 def tracked() -> list[str]:

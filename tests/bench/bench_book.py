@@ -20,8 +20,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from justafter.book.model import Chapter
-from justafter.book.reading.pages import find_chapters
+from executed_book.model import Chapter
+from executed_book.reading.pages import find_chapters
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENT = {**os.environ, "JAX_PLATFORMS": "cpu", "MPLBACKEND": "agg"}
@@ -73,7 +73,7 @@ def prepare(folder: Path, chapters: list[Chapter], conf: str, plain: bool) -> No
 
 OUR_CONF = """\
 project = "Ours"
-extensions = ["myst_nb", "sphinx_design", "justafter.book"]
+extensions = ["myst_nb", "sphinx_design", "executed_book"]
 html_theme = "sphinx_book_theme"
 html_math_renderer = "mathml"
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath"]
@@ -82,7 +82,7 @@ suppress_warnings = ["myst", "ref", "toc", "docutils", "misc.highlighting_failur
 
 
 def ours(folder: Path) -> float:
-    return run(sys.executable, "-m", "justafter.book", "build", cwd=folder)
+    return run(sys.executable, "-m", "executed_book", "build", cwd=folder)
 
 
 def theirs(folder: Path, jobs: str = "auto") -> float:

@@ -15,9 +15,9 @@ from collections.abc import Callable
 
 from tests.book.test_programs import HEADER, PAGES
 
-from justafter.book._programs import Program, program
-from justafter.book._slice import Page
-from justafter.book.running.programs import run_programs
+from executed_book._programs import Program, program
+from executed_book._slice import Page
+from executed_book.running.programs import run_programs
 
 
 def seconds(call: Callable[[], object]) -> float:

@@ -13,11 +13,11 @@ from textwrap import dedent
 
 import pytest
 
-from justafter.book.platforms.records import slug
+from executed_book.platforms.records import slug
 
 CONF = """\
 project = "Tiny"
-extensions = ["myst_nb", "justafter.book"]
+extensions = ["myst_nb", "executed_book"]
 html_theme = "basic"
 html_math_renderer = "mathml"
 html_show_sphinx = False
@@ -66,7 +66,7 @@ class TinyBook:
         """Start a command of the book tools here."""
         environment = {**os.environ, **variables}
         return subprocess.Popen(
-            [sys.executable, "-m", "justafter.book", *arguments],
+            [sys.executable, "-m", "executed_book", *arguments],
             cwd=self.root,
             env=environment,
             stdout=subprocess.PIPE,

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from justafter.book.commands.drift import compare, releases_page
-from justafter.book.errors import BookError
+from executed_book.commands.drift import compare, releases_page
+from executed_book.errors import BookError
 
 
 def test_a_snapshot_goes_on_after_a_failure_and_the_page_shows_it(book):

@@ -15,7 +15,7 @@ import pytest
 from .conftest import FRONT, TinyBook, new_book
 
 #: A front matter that lets cells run for two seconds.
-TWO_SECONDS = "---\nfile_format: mystnb\njustafter: {limit: 2}\n---\n\n"
+TWO_SECONDS = "---\nfile_format: mystnb\nexecuted_book: {limit: 2}\n---\n\n"
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ FAULTS = {
     ),
     "endless": fault(
         "while True: pass",
-        words="still running after 2 seconds & justafter: {limit",
+        words="still running after 2 seconds & executed_book: {limit",
         front=TWO_SECONDS,
     ),
     # what a cell writes
@@ -113,7 +113,7 @@ FAULTS = {
     "drops": fault(
         "while True:\n    print(1)",
         words="printed over 1,000,000 characters",
-        front="---\nfile_format: mystnb\njustafter: {limit: 30}\n---\n\n",
+        front="---\nfile_format: mystnb\nexecuted_book: {limit: 30}\n---\n\n",
     ),
     "greedy": fault(
         "try:\n    print('x' * 2_000_000)\nexcept Exception:\n    print('caught')",
@@ -195,14 +195,14 @@ FAULTS = {
     "settings": fault(
         "1",
         line=3,
-        words="'justafter: 5' is not understood & {limit: 60}",
-        front="---\nfile_format: mystnb\njustafter: 5\n---\n\n",
+        words="'executed_book: 5' is not understood & {limit: 60}",
+        front="---\nfile_format: mystnb\nexecuted_book: 5\n---\n\n",
     ),
     "limit": fault(
         "1",
         line=3,
         words="is not understood",
-        front="---\nfile_format: mystnb\njustafter: {limit: true}\n---\n\n",
+        front="---\nfile_format: mystnb\nexecuted_book: {limit: true}\n---\n\n",
     ),
     "plain": fault("1", line=3, words="does not execute & file_format", front=""),
     "load": fault(
@@ -217,7 +217,7 @@ FAULTS = {
     ),
 }
 
-VALUE = "---\nfile_format: mystnb\njustafter: {limit: 2}\n---\n# V\n\n"
+VALUE = "---\nfile_format: mystnb\nexecuted_book: {limit: 2}\n---\n# V\n\n"
 CELL = "```{code-cell}\nimport time\nx = 1\n```\n\n"
 
 #: Faulty pages in full: the text, the line of the error, and words that it has.

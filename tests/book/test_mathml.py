@@ -8,7 +8,7 @@ from xml.etree.ElementTree import fromstring
 import pytest
 from sphinx.testing.util import SphinxTestApp
 
-from justafter.book.showing.mathml import FormulaError, mathml
+from executed_book.showing.mathml import FormulaError, mathml
 
 FORMULAS = [
     r"a < b",
@@ -81,7 +81,7 @@ def build(tmp_path: Path):
 
     def _build(page: str) -> tuple[str, str]:
         (tmp_path / "conf.py").write_text(
-            "from justafter.book.showing.mathml import setup_mathml as setup\n"
+            "from executed_book.showing.mathml import setup_mathml as setup\n"
             "extensions = ['myst_parser']\n"
             "myst_enable_extensions = ['dollarmath']\n"
             "html_math_renderer = 'mathml'\n"

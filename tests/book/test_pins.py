@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from justafter.book.checking.pins import Pin, read_pins, write_pins
-from justafter.book.model import Provenance
+from executed_book.checking.pins import Pin, read_pins, write_pins
+from executed_book.model import Provenance
 
 from .conftest import copy_of, new_book
 

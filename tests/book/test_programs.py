@@ -13,11 +13,11 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from justafter.book._compare import differences, same_output
-from justafter.book._programs import header, notebook, program, script
-from justafter.book._slice import Page, SourceCell
-from justafter.book.checking.text import printed_text
-from justafter.book.running.programs import run_programs
+from executed_book._compare import differences, same_output
+from executed_book._programs import header, notebook, program, script
+from executed_book._slice import Page, SourceCell
+from executed_book.checking.text import printed_text
+from executed_book.running.programs import run_programs
 
 # Small pages of every kind that the book has. A line `# %%` begins a cell, and may
 # announce its failure or give its tags; of a cell with the tag `figure` the prompt of

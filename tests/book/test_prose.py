@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from justafter.book.reading.markdown import running_text
-from justafter.book.reading.prose import check_prose
+from executed_book.reading.markdown import running_text
+from executed_book.reading.prose import check_prose
 
 
 def found(text: str) -> list[tuple[int, str]]:

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from justafter.book.commands import publish
-from justafter.book.commands.publish import MARK, Site, foreign_files, write_mark
-from justafter.book.errors import BookError
-from justafter.book.running.store import KEEP_SECONDS
+from executed_book.commands import publish
+from executed_book.commands.publish import MARK, Site, foreign_files, write_mark
+from executed_book.errors import BookError
+from executed_book.running.store import KEEP_SECONDS
 
 from .conftest import TinyBook
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from justafter.book.model import Provenance
-from justafter.book.platforms.records import Record, write_records
+from executed_book.model import Provenance
+from executed_book.platforms.records import Record, write_records
 
 from .conftest import TinyBook, copy_of, new_book, pretend
 
@@ -16,7 +16,7 @@ FRONT = """\
 ---
 file_format: mystnb
 kernelspec: {name: python3}
-justafter: {platform: cpu}
+executed_book: {platform: cpu}
 ---
 
 """

@@ -5,9 +5,9 @@ import symtable
 
 import pytest
 
-from justafter.book._facts import facts, import_paths
-from justafter.book._programs import program
-from justafter.book._slice import NoFaithfulProgram, Page, SourceCell, parse
+from executed_book._facts import facts, import_paths
+from executed_book._programs import program
+from executed_book._slice import NoFaithfulProgram, Page, SourceCell, parse
 
 
 def cells(*codes):

@@ -87,7 +87,7 @@ def test_two_builds_at_once_both_succeed(book):
 
 BUILD_WITH_SMALL_FILES = """
 import resource, signal, sys
-from justafter.book.commands.line import main
+from executed_book.commands.line import main
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))

@@ -31,7 +31,7 @@ def test_asserts_are_checked_whatever_python_is_told(book):
         status, said = book.run("execute", **variables)
         assert status == 1
         assert "raised AssertionError" in said
-    command = [sys.executable, "-O", "-m", "justafter.book", "execute"]
+    command = [sys.executable, "-O", "-m", "executed_book", "execute"]
     ran = subprocess.run(command, cwd=book.root, capture_output=True, text=True)
     assert "raised AssertionError" in ran.stderr
 
@@ -284,7 +284,7 @@ def test_a_checkout_that_may_not_be_written_is_one_line(book):
     for path in [*places, *book.root.rglob("*")]:
         path.chmod(0o755 if path.is_dir() else 0o644)
     ran = subprocess.run(
-        [sys.executable, "-m", "justafter.book", "build"],
+        [sys.executable, "-m", "executed_book", "build"],
         cwd=book.root,
         env={**os.environ, "HOME": "/", "MPLCONFIGDIR": "/tmp"},
         preexec_fn=as_nobody,
@@ -301,7 +301,7 @@ def test_a_checkout_that_may_not_be_written_is_one_line(book):
 
 WITH_SMALL_FILES = """
 import resource, signal, sys
-from justafter.book.commands.line import main
+from executed_book.commands.line import main
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))

@@ -74,7 +74,7 @@ def browser() -> Iterator[Browser]:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a finished site, built from `book` as the book itself is."""
     work = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "justafter.book", "build"]
+    command = [sys.executable, "-m", "executed_book", "build"]
     command += ["--source", str(HERE / "book"), "--config", str(ROOT / "conf")]
     command += ["--cache", str(work / "cache"), "--output", str(work / "html")]
     built = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from justafter.book.book import Book, execute
-from justafter.book.reading.pages import find_chapters
-from justafter.book.running.progress import Progress
-from justafter.book.settings import Settings
+from executed_book.book import Book, execute
+from executed_book.reading.pages import find_chapters
+from executed_book.running.progress import Progress
+from executed_book.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

@@ -9,10 +9,10 @@ from itertools import pairwise
 import jax
 import pytest
 
-from justafter.book.book import Book
-from justafter.book.checking.text import pinned_text
-from justafter.book.model import Cell
-from justafter.book.reading.pages import find_chapters
+from executed_book.book import Book
+from executed_book.checking.text import pinned_text
+from executed_book.model import Cell
+from executed_book.reading.pages import find_chapters
 
 from .conftest import DOCS
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from justafter.book._programs import program
-from justafter.book._slice import SourceCell
-from justafter.book._snippets import source_cells
-from justafter.book.book import Book
-from justafter.book.model import Cell, Chapter, Executed
-from justafter.book.running.programs import Ran, run_programs
+from executed_book._programs import program
+from executed_book._slice import SourceCell
+from executed_book._snippets import source_cells
+from executed_book.book import Book
+from executed_book.model import Cell, Chapter, Executed
+from executed_book.running.programs import Ran, run_programs
 
 
 def pairs(chapter: Chapter) -> list[tuple[Cell, Cell]]:

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import pytest
 
-from justafter.book._compare import same_output
-from justafter.book._programs import Program, program
-from justafter.book._slice import SourceCell
-from justafter.book._snippets import chapter_script
-from justafter.book.book import Book
-from justafter.book.checking.text import printed_text
-from justafter.book.model import Cell
-from justafter.book.running.programs import Ran, run_programs
+from executed_book._compare import same_output
+from executed_book._programs import Program, program
+from executed_book._slice import SourceCell
+from executed_book._snippets import chapter_script
+from executed_book.book import Book
+from executed_book.checking.text import printed_text
+from executed_book.model import Cell
+from executed_book.running.programs import Ran, run_programs
 
 #: A program that runs longer than this hangs (seconds).
 LIMIT = 300.0

@@ -156,7 +156,7 @@ def python_running(module: str) -> list[str]:
     The folder that a build starts in is not where modules are looked for, since a file
     there may be called like one.
     """
-    home = str(Path(__file__).parents[3])  # where this package was found
+    home = str(Path(__file__).parents[2])  # where this package was found
     code = (
         f"import sys; sys.path.append({home!r});"
         f" from {__package__}.{module} import main; main()"

@@ -1,7 +1,7 @@
 """The tools that execute, check and render the book: a Sphinx extension.
 
-List `justafter.book` in `extensions`, after `myst_nb`; or run
-`python -m justafter.book build`, which adds the progress, the single writer and
+List `executed_book` in `extensions`, after `myst_nb`; or run
+`python -m executed_book build`, which adds the progress, the single writer and
 the atomic publication.
 """
 

@@ -108,7 +108,7 @@ def _run_sphinx(settings: Settings, config: Path, work: Path, book: Book) -> boo
             outdir=work / "html",
             doctreedir=work / "doctrees",
             buildername="html",
-            confoverrides={"nitpicky": True, "justafter_cache": str(settings.cache)},
+            confoverrides={"nitpicky": True, "executed_book_cache": str(settings.cache)},
             status=None,
             warning=sys.stderr,
             warningiserror=True,

@@ -119,7 +119,7 @@ def page_options(
     metadata: dict[str, Any], text: str, path: Path
 ) -> tuple[dict[str, Any], list[PageError]]:
     """What a page says about how it executes: `limit` and `platform`."""
-    settings = metadata.get("justafter")
+    settings = metadata.get("executed_book")
     known = _mapping(settings)
     limit, platform = known.get("limit"), known.get("platform")
     is_number = isinstance(limit, int | float) and not isinstance(limit, bool)
@@ -133,10 +133,10 @@ def page_options(
         return {"limit": limit, "platform": platform}, []
     error = PageError(
         path,
-        line_of(text, "justafter"),
-        f"front matter 'justafter: {settings}' is not understood",
-        "write 'justafter: {limit: 60}' for the seconds that a cell may take,"
-        " 'justafter: {platform: cpu}' to run there wherever the book is built",
+        line_of(text, "executed_book"),
+        f"front matter 'executed_book: {settings}' is not understood",
+        "write 'executed_book: {limit: 60}' for the seconds that a cell may take,"
+        " 'executed_book: {platform: cpu}' to run there wherever the book is built",
     )
     return {}, [error]
 

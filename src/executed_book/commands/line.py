@@ -66,7 +66,7 @@ def _say(text: str) -> None:
 def _defect(error: Exception) -> str:
     """What is said where only a mistake of ours can be the cause."""
     with tempfile.NamedTemporaryFile(
-        "w", prefix="justafter-defect-", suffix=".txt", delete=False
+        "w", prefix="executed-book-defect-", suffix=".txt", delete=False
     ) as log:
         log.write(traceback.format_exc())
     return (
@@ -76,7 +76,7 @@ def _defect(error: Exception) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m justafter.book")
+    parser = argparse.ArgumentParser(prog="python -m executed_book")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     build = commands.add_parser("build", help="execute the book and publish the site")
     build.add_argument("--output", type=Path, default=Path("_build/html"))

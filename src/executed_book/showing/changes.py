@@ -12,7 +12,7 @@ from sphinx.environment import BuildEnvironment
 
 from ..running.fingerprint import file_digest
 
-_ATTRIBUTE = "justafter_contents"
+_ATTRIBUTE = "executed_book_contents"
 
 #: A page's files, each with the digest of its content.
 Contents = dict[str, str | None]

@@ -25,7 +25,7 @@ class Settings:
             that do not, as in Sphinx's configuration.
         jobs: how many chapters run at once.
         cell_seconds: how long one cell may run; a chapter may ask for more
-            with `justafter: {limit: seconds}` in its front matter.
+            with `executed_book: {limit: seconds}` in its front matter.
         output_limit: how many characters one cell may print.
         figure_style: Matplotlib's settings for the figures of chapters.
         pins: the folder with the pinned outputs; None to compare nothing.

@@ -166,7 +166,7 @@ class ChapterTask(Task):
         if late:
             return self._at_cell(
                 f"was still running after {self._limit:g} seconds",
-                "make it shorter, or write 'justafter: {limit: SECONDS}' into the"
+                "make it shorter, or write 'executed_book: {limit: SECONDS}' into the"
                 " front matter",
             )
         return self._at_cell(

@@ -1,7 +1,8 @@
-"""The command line: `python -m justafter.book build`."""
+"""The command line: `python -m executed_book build`."""
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from types import FrameType
@@ -12,15 +13,19 @@ _STOPPED = "stopped: the site is as it was, and what ran is kept"
 
 def _leave_at_once(number: int, frame: FrameType | None) -> NoReturn:
     """End before anything was begun, in one line, without a traceback."""
-    import os
-
     os.write(2, f"\n{_STOPPED}\n".encode())
     os._exit(128 + number)
 
 
-# Importing takes most of a second, and nothing has to be put right until it is done.
+# Importing takes a moment, and nothing has to be put right until it is done.
 signal.signal(signal.SIGINT, _leave_at_once)
 signal.signal(signal.SIGTERM, _leave_at_once)
+
+# The folder that a build starts in holds pages, and is not where modules are: a file
+# there may be called like one.
+_HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120
+sys.path[:] = [place for place in sys.path if place not in ("", os.getcwd(), _HOME)]  # noqa: PTH109
+sys.path.append(_HOME)
 
 from .commands.line import main  # noqa: E402
 

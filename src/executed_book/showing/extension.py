@@ -83,9 +83,9 @@ class Showing:
             self.book = _executed(_settings(app))
         if self.book.errors:
             raise ChapterFailure("\n\n".join(map(str, self.book.errors)))
-        before: dict[str, str] = getattr(env, "justafter_seals", {})
+        before: dict[str, str] = getattr(env, "executed_book_seals", {})
         now = {docname: page.seal for docname, page in self.book.pages.items()}
-        env.justafter_seals = now  # type: ignore[attr-defined]
+        env.executed_book_seals = now  # type: ignore[attr-defined]
         other = {docname for docname in now if before.get(docname) != now[docname]}
         return sorted(other | changed_pages(env))
 
@@ -190,7 +190,7 @@ def _parser(showing: Showing) -> type[NotebookParser]:
 
 
 def _settings(app: Sphinx) -> Settings:
-    cache = app.config.justafter_cache
+    cache = app.config.executed_book_cache
     return Settings.of(
         Path(app.srcdir),
         Path(cache) if cache else None,
@@ -215,7 +215,7 @@ def _executed(settings: Settings) -> Book:
 
 def _execute_apart(settings: Settings) -> None:
     """Run the chapters in a process of their own: this one is full of Sphinx."""
-    command = [sys.executable, "-m", "justafter.book", "execute"]
+    command = [sys.executable, "-m", "executed_book", "execute"]
     command += ["--source", str(settings.source), "--cache", str(settings.cache)]
     command += [f"--exclude={pattern}" for pattern in settings.exclude]
     if subprocess.run(command, check=False).returncode:
@@ -235,7 +235,7 @@ def setup_extension(app: Sphinx) -> None:
     showing = Showing(app)
     app.setup_extension("myst_nb")
     app.setup_extension("sphinx_design")
-    app.add_config_value("justafter_cache", "", "", str)
+    app.add_config_value("executed_book_cache", "", "", str)
     app.add_source_parser(_parser(showing), override=True)
     app.connect("config-inited", showing.read_through_us, priority=100)
     app.connect("builder-inited", showing.add_static_files)

@@ -10,7 +10,7 @@ from sphinx.util.docutils import SphinxRole
 
 from ..model import Value, ValueResult
 
-_WAITING = "justafter-values"
+_WAITING = "executed-book-values"
 
 
 def line_up(env: BuildEnvironment, values: Iterable[tuple[Value, ValueResult]]) -> None:
