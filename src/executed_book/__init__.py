@@ -1,19 +1,20 @@
-"""The tools that execute, check and render the book: a Sphinx extension.
+"""Executes, checks and shows a book: a Sphinx extension.
 
 List `executed_book` in `extensions`, after `myst_nb`; or run
-`python -m executed_book build`, which adds the progress, the single writer and
-the atomic publication.
+`python -m executed_book build`, which adds the progress, the single writer and the
+atomic publication.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
+# Nothing is imported here: until the command line has begun, an interrupt would be
+# answered with a traceback.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from sphinx.application import Sphinx
 
 
-def setup(app: Sphinx) -> dict[str, Any]:
+def setup(app: "Sphinx") -> "dict[str, Any]":
     """Set up the Sphinx extension."""
     from .showing.extension import metadata, setup_extension
 

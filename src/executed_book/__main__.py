@@ -1,17 +1,17 @@
 """The command line: `python -m executed_book build`."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys
-from types import FrameType
-from typing import NoReturn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
 
 _STOPPED = "stopped: the site is as it was, and what ran is kept"
 
 
-def _leave_at_once(number: int, frame: FrameType | None) -> NoReturn:
+def _leave_at_once(number: int, frame: "FrameType | None") -> None:
     """End before anything was begun, in one line, without a traceback."""
     os.write(2, f"\n{_STOPPED}\n".encode())
     os._exit(128 + number)

@@ -319,10 +319,15 @@ def check_platform() -> None:
         _ask_jax("cpu")
 
 
-_ASK = (
-    "import jax; d = jax.devices();"
-    "print(jax.default_backend(), d[0].device_kind, len(d))"
-)
+_ASK = """
+import sys, jax
+try:
+    devices = jax.devices()
+except Exception as error:
+    text = str(error) or "no such platform is installed here"
+    sys.exit(f"{type(error).__name__}: {text}".replace("AssertionError: ", ""))
+print(jax.default_backend(), devices[0].device_kind, len(devices))
+"""
 
 
 def _ask_jax(chosen: str) -> str:

@@ -1,78 +1,271 @@
-"""Whatever stops a build, the site stands, and nothing is left behind."""
+"""Whatever stops a build, the site stands, and nothing hangs or is left behind."""
 
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import pytest
 
-def test_a_page_that_sphinx_warns_about_is_not_published(book):
-    book.index("fine")
-    book.chapter("fine", "1")
-    book.built()
-    before = book.html("fine")
-    book.page("fine", "# Fine\n\n{ref}`nowhere` and `` x ``.\n")
-    status, output = book.build()
+from executed_book.commands.line import main
+
+from .conftest import TinyBook, copy_of, new_book
+
+#: What a process of ours carries in its environment, so that a test can find it.
+MARK = "EXECUTED_BOOK_TEST"
+
+ON_LINUX = pytest.mark.skipif(
+    sys.platform != "linux", reason="only Linux finds processes by their environment"
+)
+
+
+def marked(value: str) -> list[int]:
+    """The processes that were started for a test, with all that they started."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        try:
+            environment = (folder / "environ").read_bytes().split(b"\0")
+            state = (folder / "stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            continue
+        if f"{MARK}={value}".encode() in environment and state != "Z":
+            found.append(int(folder.name))
+    return found
+
+
+def gone(value: str, patience: float = 5.0) -> bool:
+    """Whether all processes of a test end within a moment."""
+    give_up = time.monotonic() + patience
+    while marked(value) and time.monotonic() < give_up:
+        time.sleep(0.05)
+    return not marked(value)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> dict[str, str]:
+    """Variables that let a build's processes and temporary files be found."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    return {MARK: str(tmp_path), "TMPDIR": str(temporary)}
+
+
+def left(place: dict[str, str]) -> list[str]:
+    return [path.name for path in Path(place["TMPDIR"]).iterdir()]
+
+
+def wait_for(path: Path, patience: float = 90.0) -> None:
+    give_up = time.monotonic() + patience
+    while not path.exists():
+        assert time.monotonic() < give_up, f"{path} does not come"
+        time.sleep(0.02)
+
+
+# -- processes that outlive their cell
+
+STRAYS = {
+    "daemon": "subprocess.Popen(['sleep', '300'])",
+    "session": "subprocess.Popen(['sleep', '300'], start_new_session=True)",
+    "detached": (
+        "if not os.fork():\n"
+        "    os.setsid()\n"
+        "    if not os.fork():\n"
+        "        time.sleep(300)\n"
+        "    os._exit(0)"
+    ),
+    "deaf": (
+        "if not os.fork():\n"
+        "    os.setsid()\n"
+        "    signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "    subprocess.Popen(['sleep', '300'], start_new_session=True)\n"
+        "    time.sleep(300)"
+    ),
+    "thread": "threading.Thread(target=time.sleep, args=(300,)).start()",
+    "exit": "atexit.register(time.sleep, 300)",
+}
+IMPORTS = "import atexit, os, signal, subprocess, threading, time\n"
+
+
+@ON_LINUX
+@pytest.mark.parametrize("name", STRAYS)
+def test_what_outlives_its_cell_keeps_nobody_waiting(book, place, name):
+    book.chapter("one", IMPORTS + STRAYS[name], "print('went on')")
+    began = time.monotonic()
+    output = book.executed(**place)
+    assert time.monotonic() - began < 100, output
+    assert gone(place[MARK])
+    assert left(place) == []
+
+
+@ON_LINUX
+@pytest.mark.parametrize("name", ["session", "detached", "deaf"])
+def test_what_a_stopped_cell_started_ends_with_it(book, place, name):
+    front = "---\nfile_format: mystnb\nexecuted_book: {limit: 2}\n---\n\n"
+    book.chapter("one", f"{IMPORTS}{STRAYS[name]}\nwhile True: pass", front=front)
+    status, output = book.run("execute", **place)
     assert status == 1
-    assert "fine.md" in output
-    assert "nowhere" in output
-    assert book.html("fine") == before
-    # The unfinished rendering is not built upon.
-    book.page("fine", "# Fine again\n")
-    book.built()
-    assert "Fine again" in book.html("fine")
+    assert "still running after 2 seconds" in output
+    assert gone(place[MARK])
+    assert left(place) == []
 
 
-def test_output_limit_is_not_an_exception_that_a_cell_can_catch(book):
+@ON_LINUX
+def test_the_limit_counts_for_each_stretch_of_a_chapter(book, place):
+    """For a cell and for what is done at the end; each may take its time."""
+    front = "---\nfile_format: mystnb\nexecuted_book: {limit: 6}\n---\n\n"
+    book.chapter("slow", *["import time\ntime.sleep(2.5)"] * 3, front=front)
     book.chapter(
-        "greedy",
-        "try:\n    print('x' * 2_000_000)\nexcept Exception:\n    print('caught')",
+        "end",
+        "import jax\njax.devices = lambda *_: __import__('time').sleep(300)",
+        front=front,
     )
-    status, output = book.run("execute")
+    status, output = book.run("execute", **place)
     assert status == 1
-    assert "printed over 1,000,000 characters" in output
+    assert "slow.md" not in output
+    assert "docs/end.md:9: the end of the chapter was still running after 6" in output
+    assert gone(place[MARK])
 
 
-def test_interrupt_leaves_the_site_and_what_ran(book):
+# -- interrupts and kills
+
+
+@pytest.fixture(scope="module")
+def built_once(tmp_path_factory) -> TinyBook:
+    book = new_book(tmp_path_factory.mktemp("built"))
     book.index("first", "second")
     book.chapter("first", "print('one')")
     book.chapter("second", "print('two')")
     book.built()
-    before = book.html("first")
+    return book
+
+
+@pytest.fixture
+def long_book(built_once, tmp_path):
+    """A book whose site stands, with two changed chapters, one that takes for ever."""
+    book = copy_of(built_once, tmp_path / "book")
     book.chapter("first", "print('changed')")
-    book.chapter("second", "import time\ntime.sleep(100)")
-    process = book.start("build", "--jobs", "2")
-    deadline = time.monotonic() + 60
-    while (
-        not any(book.cache.glob("first-*.json"))
-        or len(list(book.cache.glob("first-*.json"))) < 2
-    ):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    book.chapter(
+        "second",
+        "import subprocess, time\n"
+        "subprocess.Popen(['sleep', '300'], start_new_session=True)\n"
+        "from pathlib import Path\n"
+        f"Path({str(book.root / 'started')!r}).touch()\ntime.sleep(300)",
+    )
+    return book
+
+
+def stopped(process: subprocess.Popen[str], number: int) -> tuple[float, str]:
+    """How long it took to end after a signal (seconds), and what it said."""
     began = time.monotonic()
-    process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=30)
-    assert process.returncode == 130, output
-    assert "the site is as it was" in output
+    process.send_signal(number)
+    output, _ = process.communicate(timeout=60)
+    return time.monotonic() - began, output
+
+
+@ON_LINUX
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_leaves_the_site_and_what_ran(long_book, place, number):
+    book = long_book
+    before = book.html("first")
+    process = book.start("build", "--jobs", "2", **place)
+    wait_for(book.root / "started")
+    while len(list(book.cache.glob("first-*.json"))) < 2:
+        time.sleep(0.05)
+    seconds, output = stopped(process, number)
+    assert seconds < 3
+    assert process.returncode == 128 + number
+    assert output.rstrip().endswith(
+        "\nstopped: the site is as it was, and what ran is kept"
+    )
     assert "Traceback" not in output
     assert book.html("first") == before
-    assert time.monotonic() - began < 20
-    assert not _children_of_the_book(book.root)
+    assert gone(place[MARK])
+    assert left(place) == []
     # Nothing is locked, and what had run is kept.
     book.chapter("second", "print('two')")
     assert "2 unchanged" in book.built()
 
 
-def _children_of_the_book(root: Path) -> list[str]:
-    """Processes still at work in the book's folder or for it."""
-    listing = subprocess.run(
-        ["ps", "-eo", "args"], capture_output=True, text=True, check=True
-    ).stdout
-    return [line for line in listing.splitlines() if str(root) in line]
+@ON_LINUX
+@pytest.mark.parametrize(
+    "after", [0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 0.9, 1.2, 1.6, 2.0, 2.5, 3.0, 4.0, 6.0]
+)
+def test_an_interrupt_at_any_moment_is_one_line(long_book, place, after):
+    book = long_book
+    before = book.html("first")
+    process = book.start("build", **place)
+    time.sleep(after)
+    seconds, output = stopped(process, signal.SIGINT)
+    assert seconds < 3
+    if process.returncode == -signal.SIGINT:
+        assert "executed_book" not in output, "Python itself had not started yet"
+        return
+    assert process.returncode == 130, output
+    lines = [line for line in output.splitlines() if line.strip()]
+    assert lines[-1] == "stopped: the site is as it was, and what ran is kept"
+    assert "Traceback" not in output
+    assert book.html("first") == before
+    assert gone(place[MARK])
+    assert left(place) == []
+
+
+@ON_LINUX
+def test_an_interrupt_while_rendering_or_publishing_is_one_line(book, place):
+    """At moments spread over a build that has nothing to execute."""
+    book.index(*(f"page{i}" for i in range(40)))
+    for i in range(40):
+        book.page(f"page{i}", f"# Page {i}\n\n" + "A line of text.\n\n" * 200)
+    book.built()
+    before = {path.name: path.read_bytes() for path in book.site.glob("*.html")}
+    seen = set()
+    for part in range(12):
+        for i in range(40):
+            book.page(f"page{i}", f"# Page {i}\n\n" + f"Another {part}.\n\n" * 200)
+        process = book.start("build", **place)
+        time.sleep(0.4 + 0.25 * part)
+        seconds, output = stopped(process, signal.SIGINT)
+        seen.add(process.returncode)
+        assert process.returncode in (0, 130), output
+        assert seconds < 3 or process.returncode == 0
+        assert "Traceback" not in output
+        names = {path.name for path in book.site.glob("*.html")}
+        assert names == before.keys()
+    assert 130 in seen
+    book.built()
+
+
+@ON_LINUX
+def test_a_killed_builder_leaves_no_process_and_no_folder(long_book, place):
+    process = long_book.start("build", **place)
+    wait_for(long_book.root / "started")
+    process.kill()
+    process.communicate()
+    assert gone(place[MARK], patience=10)
+    give_up = time.monotonic() + 5
+    while left(place) and time.monotonic() < give_up:
+        time.sleep(0.05)
+    assert left(place) == []
+    long_book.chapter("second", "print('two')")
+    long_book.built()
+
+
+@ON_LINUX
+def test_what_could_not_be_cleared_away_is_at_the_next_start(long_book, place):
+    """When the builder and the process that forks are both killed at once."""
+    process = long_book.start("build", **place)
+    wait_for(long_book.root / "started")
+    process.send_signal(signal.SIGSTOP)
+    for pid in marked(place[MARK]):
+        os.kill(pid, signal.SIGKILL)
+    process.communicate()
+    assert left(place), "nobody was there to clear away"
+    long_book.chapter("second", "print('two')")
+    long_book.built(**place)
+    assert left(place) == []
 
 
 def test_two_builds_at_once_both_succeed(book):
@@ -85,40 +278,71 @@ def test_two_builds_at_once_both_succeed(book):
     assert "whole" in book.html("one")
 
 
-BUILD_WITH_SMALL_FILES = """
-import resource, signal, sys
-from executed_book.commands.line import main
-
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
-sys.exit(main(["build"]))
-"""
+# -- the command line
 
 
-def test_a_full_disk_is_said_and_the_site_stands(book):
-    """A limit on file sizes makes the kernel refuse writes as a full disk does."""
-    book.index("one")
-    book.chapter("one", "print('small')")
+def test_a_page_that_sphinx_warns_about_is_not_published(book):
+    book.index("fine")
+    book.chapter("fine", "1")
     book.built()
-    before = book.html("one")
-    book.chapter("one", "print('x' * 400_000)")
+    before = book.html("fine")
+    book.page("fine", "# Fine\n\n{ref}`nowhere` and `` x ``.\n")
+    status, output = book.build()
+    assert status == 1
+    assert re.search(r"fine\.md:3: WARNING: undefined label: 'nowhere'", output)
+    assert book.html("fine") == before
+    # The unfinished rendering is not built upon.
+    book.page("fine", "# Fine again\n")
+    book.built()
+    assert "Fine again" in book.html("fine")
 
-    result = subprocess.run(
-        [sys.executable, "-c", BUILD_WITH_SMALL_FILES],
-        cwd=book.root,
-        env=os.environ,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert result.returncode == 1, result.stdout + result.stderr
-    assert "the disk says: File too large" in result.stderr
-    assert book.html("one") == before
+
+def test_a_warning_names_the_line_of_the_page(book):
+    """In each of the stretches that cells divide a page into."""
+    lines = [
+        *("---", "file_format: mystnb", "---", "# Fine", "", "{ref}`one`", ""),
+        *("```{code-cell}", ":tags: [check]", "x = 1", "```", "", "Text", ""),
+        *("{ref}`two`", "", "```{code-cell}", "x", "```", "", "> {ref}`three`"),
+    ]
+    book.index("fine")
+    book.page("fine", "\n".join(lines) + "\n")
+    _, output = book.build()
+    for name, line in {"one": 6, "two": 15, "three": 21}.items():
+        assert re.search(rf"fine\.md:{line}: .*'{name}'", output), output
 
 
 def test_no_chapters_folder(book):
     (book.root / "docs").rmdir()
     status, output = book.build()
     assert status == 1
-    assert "no such folder of chapters" in output
+    assert "no such folder of chapters; name the one that holds them" in output
+
+
+def test_a_chapter_that_is_not_there(book):
+    book.chapter("one", "1")
+    status, output = book.run("execute", "--only", "two")
+    assert status == 1
+    assert "no chapter is called two; there are one" in output
+
+
+def test_a_mistake_of_ours_is_told_as_such(book, monkeypatch, capsys):
+    def broken(*_: object) -> None:
+        raise KeyError("oops")
+
+    monkeypatch.chdir(book.root)
+    monkeypatch.setattr("executed_book.book.execute", broken)
+    assert main(["execute"]) == 1
+    said = capsys.readouterr().err
+    assert "the builder itself failed: KeyError: 'oops'" in said
+    log = Path(said.rpartition("stands in ")[2].strip())
+    assert "Traceback" in log.read_text()
+    log.unlink()
+
+
+@pytest.mark.parametrize("jobs", ["0", "-1", "two"])
+def test_a_number_of_jobs_is_a_number(book, jobs):
+    status, output = book.run("execute", "--jobs", jobs)
+    assert status == 2
+    assert (
+        "is not a number of at least 1" in output or "expected one argument" in output
+    )

@@ -13,9 +13,6 @@ import pytest
 
 from .conftest import FRONT, TinyBook
 
-#: Someone without rights to anything here; only the superuser can become them.
-NOBODY = 65534
-
 
 def shown(book: TinyBook, name: str) -> str:
     """The text of a page, without markup."""
@@ -87,19 +84,17 @@ X64 = "import jax.numpy as jnp\nprint(jnp.ones(1).dtype)"
         "import os\nos.environ['JAX_ENABLE_X64'] = '1'",
         "import os\nos.environ.update(JAX_ENABLE_X64='1')",
         "import os\nname = '_'.join(['JAX', 'ENABLE', 'X64'])\nos.environ[name] = '1'",
-        "import os\nos.putenv('_'.join(['JAX', 'ENABLE', 'X64']), '1')\n"
-        "os.environ['_'.join(['JAX', 'ENABLE', 'X64'])] = '1'",
+        "%env JAX_ENABLE_X64=1",
     ],
 )
 def test_what_jax_reads_when_imported_may_be_set_by_a_cell(book, how):
     book.index("one", "two")
-    book.chapter("one", how, X64)
+    why = ':no-program: "It is about a setting."\n'
+    book.chapter("one", why + how, why + X64)
     book.chapter("two", X64)
     book.built()
     assert "float64" in shown(book, "one")
     assert "float32" in shown(book, "two")
-    program = re.search(r'<pre class="program"[^>]*>([^<]*)float|X64', book.html("one"))
-    assert program
 
 
 def test_a_variable_that_is_set_too_late_is_too_late(book):
@@ -224,6 +219,8 @@ def test_an_extension_may_change_the_text_of_a_page(book):
     assert "3\n" in shown(book, "one")
     assert "Executed" in shown(book, "one")
     conf.write_text(before + HANDLER.format(old="print(3)", new="print(4)"))
+    page = book.root / "docs" / "one.md"
+    page.write_text(page.read_text() + "\nMore text.\n")
     status, said = book.build()
     assert status == 1
     assert "(a 'source-read' handler) gives this page other cells" in said
@@ -235,8 +232,8 @@ def test_values_stand_in_any_directive_and_not_in_code(book):
     book.page(
         "one",
         f"{FRONT}# One\n\n```{{code-cell}}\nx = 41\n```\n\n"
-        "```{admonition} A title of {value}`x + 1`\n:class: tip\nAnd {value}`x + 2`.\n"
-        "```\n\n```{list-table}\n* - {value}`x + 3`\n  - {value}`x + 4`\n```\n\n"
+        "~~~{admonition} A title of {value}`x + 1`\n:class: tip\nAnd {value}`x + 2`.\n"
+        "~~~\n\n```{list-table}\n* - {value}`x + 3`\n  - {value}`x + 4`\n```\n\n"
         "| a |\n|---|\n| {value}`x + 5` |\n\n> {value}`x + 6`\n\n"
         "```{code-block} text\n{value}`print('never')`\n```\n\n"
         "```{figure} missing.png\nA caption of {value}`x + 7`\n```\n",
@@ -262,7 +259,7 @@ def test_bytes_of_a_picture_are_shown(book):
     book.chapter(
         "one",
         ":alt: A dot\nclass Dot:\n    def _repr_png_(self):\n"
-        "        return b'\\x89PNG'\nDot()",
+        "        return b'\\x89PNG'\n    __repr__ = lambda self: 'Dot()'\nDot()",
     )
     book.built()
     assert book.html("one").count("A dot") == 1
@@ -271,29 +268,22 @@ def test_bytes_of_a_picture_are_shown(book):
 # -- what may not be written
 
 
-def as_nobody() -> None:
-    os.setgroups([])
-    os.setgid(NOBODY)
-    os.setuid(NOBODY)
-
-
-@pytest.mark.skipif(os.getuid() != 0, reason="needs somebody else to be")
 def test_a_checkout_that_may_not_be_written_is_one_line(book):
     book.chapter("one", "1")
-    places = [book.root, *book.root.parents[:-2]]
-    for path in [*places, *book.root.rglob("*")]:
-        path.chmod(0o755 if path.is_dir() else 0o644)
-    ran = subprocess.run(
-        [sys.executable, "-m", "executed_book", "build"],
-        cwd=book.root,
-        env={**os.environ, "HOME": "/", "MPLCONFIGDIR": "/tmp"},
-        preexec_fn=as_nobody,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if "No module named" in ran.stderr or "Permission denied: '/root" in ran.stderr:
-        pytest.skip("Python itself lies where nobody else may look")
+    book.root.chmod(0o555)
+    # The superuser may write everywhere, unless it gives that right away.
+    drop = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
+    command = [*(drop if os.getuid() == 0 else []), sys.executable]
+    try:
+        ran = subprocess.run(
+            [*command, "-m", "executed_book", "build"],
+            cwd=book.root,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    finally:
+        book.root.chmod(0o755)
     assert ran.returncode == 1, ran.stderr
     assert "the disk says: Permission denied" in ran.stderr
     assert "Traceback" not in ran.stderr
@@ -326,7 +316,7 @@ def test_a_disk_that_is_full_at_any_point_is_one_line(book, limit):
         check=False,
     )
     assert ran.returncode == 1, ran.stdout + ran.stderr
-    assert "File too large" in ran.stderr
+    assert re.search("File too large|No usable temporary directory", ran.stderr)
     assert "Traceback" not in ran.stderr
     assert book.html("one") == before
     left = {path.name for path in (book.root / "_build").iterdir()}

@@ -97,10 +97,13 @@ def _render(settings: Settings, config: Path, work: Path, book: Book) -> None:
 def _run_sphinx(settings: Settings, config: Path, work: Path, book: Book) -> bool:
     """Render all pages that have changed; whether there were warnings."""
     from sphinx.application import Sphinx
+    from sphinx.util.console import color_terminal, nocolor
     from sphinx.util.docutils import docutils_namespace, patch_docutils
 
     from ..showing.extension import Showing
 
+    if not color_terminal():
+        nocolor()
     with patch_docutils(config), docutils_namespace():
         app = Sphinx(
             srcdir=settings.source,
@@ -108,7 +111,10 @@ def _run_sphinx(settings: Settings, config: Path, work: Path, book: Book) -> boo
             outdir=work / "html",
             doctreedir=work / "doctrees",
             buildername="html",
-            confoverrides={"nitpicky": True, "executed_book_cache": str(settings.cache)},
+            confoverrides={
+                "nitpicky": True,
+                "executed_book_cache": str(settings.cache),
+            },
             status=None,
             warning=sys.stderr,
             warningiserror=True,

@@ -16,6 +16,9 @@ _FOLDS = {"check": "hide-cell", "solution": "hide-cell"}
 
 Notebook = dict[str, Any]
 
+#: MyST-NB's source map holds lines counted from 0, of the line above.
+_SHIFT = 2
+
 
 def notebook_of(page: ExecutedPage) -> Notebook:
     """The page with its run's outputs, its programs and its records, as plain data.
@@ -27,7 +30,7 @@ def notebook_of(page: ExecutedPage) -> Notebook:
     for part, made in _parts(page):
         for cell in made:
             cells.append({"id": f"part-{len(cells)}", **cell})
-            lines.append(part.line - 1)
+            lines.append(part.line - _SHIFT)
     return {
         "nbformat": 4,
         "nbformat_minor": 5,
@@ -98,7 +101,7 @@ def plain_notebook(chapter: Chapter) -> Notebook:
         {"id": f"part-{i}", **(_text_cell(p) if isinstance(p, Prose) else _bare(p))}
         for i, p in enumerate(chapter.parts)
     ]
-    lines = [part.line - 1 for part in chapter.parts]
+    lines = [part.line - _SHIFT for part in chapter.parts]
     metadata = {**chapter.metadata, "source_map": lines}
     return {"nbformat": 4, "nbformat_minor": 5, "metadata": metadata, "cells": cells}
 
