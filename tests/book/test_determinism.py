@@ -83,3 +83,23 @@ def test_two_cold_builds(book, tmp_path_factory):
     assert different == ["one.html"], "only the page with measured values may differ"
     assert book.html("one") != other.html("one"), "the measured values do differ"
     assert stable(book.html("one")) == stable(other.html("one"))
+
+
+def test_a_page_is_the_same_whatever_was_built_before(book):
+    """Cold, and after other builds: every file of the site has the same bytes."""
+    book.index("one", "two")
+    book.page("one", PAGE.split("The sum is")[0] + "```{index} a word\n```\n")
+    book.page("two", "# Two\n\n```{index} another; word\n```\n\nText.\n")
+    book.built(SOURCE_DATE_EPOCH="1000000000")
+    first = pages(book)
+    assert {"genindex.html", "search.html", "searchindex.js"} <= first.keys()
+    path = book.root / "docs" / "two.md"
+    text = path.read_text()
+    path.write_text(text + "More text.\n")
+    book.built(SOURCE_DATE_EPOCH="1000000000")
+    assert pages(book)["two.html"] != first["two.html"]
+    path.write_text(text)
+    book.built(SOURCE_DATE_EPOCH="1000000000")
+    second = pages(book)
+    assert [name for name in first if first[name] != second.get(name)] == []
+    assert first.keys() == second.keys()

@@ -1,0 +1,184 @@
+"""The way out that an error names is one: each is followed, and the page builds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+
+from .conftest import FRONT, TinyBook, new_book
+from .test_failures import FAULTS, problems
+
+#: Messages that are hard to announce: as the code that raises them.
+RAISED = {
+    "plain": "raise ValueError('bad')",
+    "quotes": "raise ValueError('say \"no\" and \\'yes\\'')",
+    "backslash": r"raise ValueError('C:\\new \\t')",
+    "wordless": "assert 1 == 2",
+    "blank": "raise ValueError('')",
+    "long": "raise ValueError('a rather long message, ' * 8)",
+    "one-word": "raise ValueError('x' * 200)",
+    "lines": "raise ValueError('\\n\\n  first\\nsecond')",
+    "colon": "raise ValueError('one: two: three')",
+    "ends": "raise ValueError('what:')",
+    "key": "{}['a key']",
+    "unicode": "raise ValueError('é ≤ 日本 \\u2028')",
+    "hash": "raise ValueError('# no comment')",
+    "yaml": "raise ValueError('[a, {b: c}] & *d !e %f @g')",
+    "cell": "f(",
+    "import": "import no_such_module",
+    "nested": "import concurrent.futures as c\nraise c.CancelledError",
+    "class": "class Odd(Exception): pass\nraise Odd(3)",
+    "group": "raise ExceptionGroup('several', [ValueError(1)])",
+    "jax": "import jax\njax.jit(lambda x: float(x))(1.0)",
+    "no-text": "class Bad(Exception):\n    def __str__(self): return 1\nraise Bad()",
+}
+
+WARNED = {
+    "plain": "import warnings\nwarnings.warn('careful')",
+    "quotes": "import warnings\nwarnings.warn('say \"no\"')",
+    "deprecated": "import warnings\nwarnings.simplefilter('always')\n"
+    "warnings.warn('old: \\\\ way', DeprecationWarning)",
+    "printed": "import sys\nprint('no warning at all', file=sys.stderr)",
+    "log": "import logging\nlogging.warning('careful')",
+    "logged": "import logging\nlogging.basicConfig()\nlogging.error('fire: %s', 1)",
+    "below": "import os\n_ = os.write(2, b'from below: 3')",
+}
+
+
+def hint(block: str) -> str:
+    return block.rpartition("→ ")[2]
+
+
+def option(block: str) -> str:
+    """The option that a way out proposes, as it has to stand in the cell."""
+    found = re.search(r"(:[\w-]+: .*?)(?:, or mend the cell)?$", hint(block), re.M)
+    assert found, block
+    return found[1]
+
+
+def followed(book: TinyBook, sources: dict[str, str]) -> None:
+    """Build faulty cells, put what the errors propose into them, and build again."""
+    for name, source in sources.items():
+        book.chapter(name, source)
+    status, output = book.run("execute")
+    assert status == 1
+    found = {place.split(":")[0]: block for place, block in problems(output).items()}
+    assert found.keys() == sources.keys()
+    for name, source in sources.items():
+        book.chapter(name, f"{option(found[name])}\n{source}")
+    status, output = book.run("execute")
+    assert status == 0, output
+
+
+def test_a_proposed_announcement_of_a_failure_holds(book):
+    followed(book, RAISED)
+
+
+def test_a_proposed_announcement_of_a_warning_holds(book):
+    followed(book, WARNED)
+
+
+@dataclass(frozen=True)
+class Way:
+    """How the way out of a fault is followed: new cells and front matter from both."""
+
+    words: str
+    cells: Callable[[tuple[str, ...], str], list[str]] = lambda cells, _: [*cells]
+    front: Callable[[str, str], str] = lambda front, _: front
+
+
+def without(name: str) -> Callable[[tuple[str, ...], str], list[str]]:
+    return lambda cells, _: [re.sub(rf"^:{name}:.*\n", "", cell) for cell in cells]
+
+
+def before(line: str) -> Callable[[tuple[str, ...], str], list[str]]:
+    return lambda cells, _: [f"{line}\n{cell}" for cell in cells]
+
+
+def proposed(cells: tuple[str, ...], said: str) -> list[str]:
+    """The proposed option, in the last cell instead of what stands there."""
+    *others, last = cells
+    last = re.sub(r"^:\w+:.*\n", "", last)
+    return [*others, f"{option(said)}\n{last}"]
+
+
+def quoted(pattern: str) -> Callable[[str, str], str]:
+    """The front matter with the line that a hint shows in quotes."""
+
+    def change(front: str, said: str) -> str:
+        line = re.search(r"'([\w]+: \{.*?\})'", said)
+        assert line, said
+        return re.sub(pattern, line[1].replace("SECONDS", "60"), front)
+
+    return change
+
+
+WAYS = {
+    "raises": Way("if it is to fail, write", proposed),
+    "syntax": Way("if it is to fail, write", proposed),
+    "deleted": Way("if it is to fail, write", proposed),
+    "surrogate": Way("if it is to fail, write", proposed),
+    "silent": Way("drop :raises:", without("raises")),
+    "other": Way("write :raises:", proposed),
+    "wordless": Way("write :raises:", proposed),
+    "noisy": Way("write :warns:", proposed),
+    "quiet": Way("drop :warns:", without("warns")),
+    "figure": Way("say what it shows", proposed),
+    "described": Way("drop :alt:", without("alt")),
+    "varies": Way(
+        "assert what holds in every run",
+        lambda cells, _: [f"{cells[0]}\nassert time.time() > 0"],
+    ),
+    "option": Way("did you mean 'tags'?", lambda *_: [":tags: [keep]\n1"]),
+    "tag": Way(
+        "did you mean 'measured'?",
+        lambda *_: [":tags: [measured]\nassert 1"],
+    ),
+    "tags": Way("':tags: [measured, check]'", lambda *_: [":tags: [keep]\n1"]),
+    "yaml": Way("text in quotes", lambda *_: [':no-program: "a: b"\n!true']),
+    "kernel": Way("drop the line", front=lambda f, _: re.sub("kernelspec.*\n", "", f)),
+    "kernelspec": Way("write 'kernelspec", front=quoted("kernelspec.*")),
+    "settings": Way("write 'executed_book", front=quoted("executed_book.*")),
+    "limit": Way("write 'executed_book", front=quoted("executed_book.*")),
+    "plain": Way("add 'file_format: mystnb'", front=lambda *_: FRONT),
+    "shell": Way("say why on the page", proposed),
+    "magic": Way("say why on the page", proposed),
+}
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory) -> tuple[TinyBook, dict[str, str]]:
+    """The faults with a way out that can be followed, and what is said of each."""
+    book = new_book(tmp_path_factory.mktemp("hints"))
+    for name in WAYS:
+        book.chapter(name, *FAULTS[name].cells, front=FAULTS[name].front)
+    _, output = book.run("execute")
+    return book, {p.split(":")[0]: block for p, block in problems(output).items()}
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_the_way_out_is_the_one_that_is_followed(told, name):
+    assert WAYS[name].words in hint(told[1][name])
+
+
+def test_all_ways_out_lead_out(told, book):
+    for name, way in WAYS.items():
+        said = hint(told[1][name])
+        cells = way.cells(FAULTS[name].cells, said)
+        book.chapter(name, *cells, front=way.front(FAULTS[name].front, said))
+    status, output = book.run("execute")
+    assert status == 0, output
+
+
+def test_a_longer_limit_is_one_that_can_be_written(book):
+    front = "---\nfile_format: mystnb\nexecuted_book: {limit: 1}\n---\n\n"
+    slow = "import time\ntime.sleep(2)"
+    book.chapter("one", slow, front=front)
+    _, output = book.run("execute")
+    longer = quoted("executed_book.*")(front, output)
+    assert "60" in longer
+    book.chapter("one", slow, front=longer)
+    book.executed()
