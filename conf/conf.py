@@ -2,9 +2,11 @@
 
 import os
 import re
+import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
+sys.path.append(str(HERE))
 REPOSITORY = os.environ.get("BOOK_REPOSITORY_URL", "")
 
 project = "Just After Execution"
@@ -14,6 +16,7 @@ copyright = "the contributors. Text and code under the Apache License 2.0"
 extensions = [
     "myst_nb",
     "executed_book",
+    "mathml",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx_copybutton",

@@ -19,7 +19,6 @@ CONF = """\
 project = "Tiny"
 extensions = ["myst_nb", "executed_book"]
 html_theme = "basic"
-html_math_renderer = "mathml"
 html_show_sphinx = False
 nitpicky = True
 """

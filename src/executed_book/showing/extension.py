@@ -23,7 +23,6 @@ from ..reading.chapters import read_page
 from ..running.store import write_whole
 from ..settings import Settings
 from .changes import changed_pages, note_contents
-from .mathml import setup_mathml
 from .notebook import notebook_of
 from .same_twice import complete_search_index, copy_notebook_styles
 from .stamp import stamp
@@ -252,7 +251,6 @@ def setup_extension(app: Sphinx) -> None:
         app.add_transform(transform)
     app.add_css_file("program.css")
     app.add_js_file("program.js", loading_method="defer")
-    setup_mathml(app)
 
 
 def metadata() -> dict[str, Any]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-CONF = Path(__file__).parents[1] / "conf" / "conf.py"
+CONF = Path(__file__).parents[2] / "conf" / "conf.py"
 BUTTONS = ("use_edit_page_button", "use_issues_button", "use_repository_button")
 
 
