@@ -23,6 +23,12 @@ extensions = [
     "sphinx_design",
 ]
 exclude_patterns = ["_build"]
+executed_book_cache = "../_build/cache"
+executed_book_figures = "themed"
+executed_book_folder = "empty"  # so that a chapter needs nothing but what it says
+executed_book_pins = "../outputs/pins"
+executed_book_records = "../outputs/records"
+executed_book_rules = "all"
 nitpicky = True
 # Types in signatures belong to JAX and Python, whose pages are not part of this site.
 nitpick_ignore_regex = [("py:.*", ".*")]

@@ -12,12 +12,13 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[1]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+ENGINE = tomllib.loads((ROOT / "src" / "executed_book" / "pyproject.toml").read_text())
 WORKFLOWS = sorted(ROOT.glob(".github/workflows/*.yml"))
 LOCKS = sorted(ROOT.glob("requirements-*.txt"))
 README = (ROOT / "README.md").read_text()
 
 TOP_LEVEL = {
-    *("docs", "examples", "src", "tests", "conf"),
+    *("docs", "examples", "outputs", "src", "tests", "conf"),
     *("noxfile.py", "pyproject.toml", "README.md", "LICENSE"),
     *(".ci", ".github", ".gitignore", ".python-version", ".readthedocs.yaml"),
     *(f"requirements-{name}.txt" for name in ("docs", "tests", "lint", "nox")),
@@ -63,7 +64,7 @@ def wanted(lock: Path) -> list[Requirement]:
     entries = group(name)
     if name in {"docs", "tests"}:
         entries += PYPROJECT["project"]["dependencies"]
-        entries += PYPROJECT["project"]["optional-dependencies"]["book"]
+        entries += ENGINE["project"]["dependencies"]
     return [Requirement(entry) for entry in entries]
 
 

@@ -17,7 +17,7 @@ from ._programs import NoFaithfulProgram, Program, header, notebook, program, sc
 from ._slice import Page, SourceCell
 from .checking.text import has_value
 from .errors import PageError
-from .model import Cell, Chapter, Executed
+from .model import Cell, CellResult, Chapter, Executed
 from .running.fingerprint import digest, file_digest
 from .running.store import Store
 
@@ -78,14 +78,24 @@ def source_cells(executed: Executed) -> list[SourceCell]:
     """The chapter's cells as the slicer wants them, with what the run knows."""
     return [
         SourceCell(
-            code=cell.source,
+            code="" if cell.is_skipped else cell.source,
             tags=cell.tags,
-            raises=cell.raises,
+            raises=_raised(cell, result),
             displays=has_value(result),
-            no_program=cell.no_program,
+            no_program=_NOT_RUN if cell.is_skipped else cell.no_program,
         )
         for cell, result in executed
     ]
+
+
+_NOT_RUN = "This cell is not run."
+
+
+def _raised(cell: Cell, result: CellResult) -> str | None:
+    """What a cell is to raise: what it announces, or what it was seen to raise."""
+    if cell.raises is None and cell.may_raise and result.failure is not None:
+        return f"{result.failure.name}: "
+    return cell.raises
 
 
 def page_header(executed: Executed) -> str:
@@ -111,7 +121,7 @@ def programs_of(
     errors: list[PageError] = []
     for k, cell in enumerate(chapter.cells):
         programs.append(None)
-        if cell.no_program is not None:
+        if cell.no_program is not None or cell.is_skipped:
             continue
         try:
             programs[k] = program(page, k, first)

@@ -27,7 +27,6 @@ from .running.chapters import ChapterTask, Finished
 from .running.fingerprint import digest, environment_fingerprint
 from .running.pool import Pool
 from .running.progress import Progress
-from .running.shell import OVER_LIMIT
 from .running.store import Store
 from .running.workers import open_workers, worker_environment
 from .settings import Settings
@@ -143,7 +142,11 @@ class _Building:
     def _read(self) -> None:
         settings = self.settings
         chapters, errors = find_chapters(
-            settings.source, settings.include, settings.exclude
+            settings.source,
+            settings.include,
+            settings.exclude,
+            settings.not_executed,
+            settings.rules,
         )
         if settings.only is not None:
             known = {chapter.docname for chapter in chapters}
@@ -155,6 +158,8 @@ class _Building:
                 )
             chapters = [c for c in chapters if c.docname in settings.only]
             errors = [e for e in errors if self._docname(e.path) in settings.only]
+        if settings.may_fail:
+            chapters = [chapter.with_failures_allowed() for chapter in chapters]
         self.chapters, self.errors = chapters, errors
         check_platform()
         environment = environment_fingerprint(platform_name())
@@ -173,14 +178,17 @@ class _Building:
             [
                 cell.source,
                 "measured" in cell.tags,
+                cell.is_skipped,
                 [value.expression for value in cell.values],
             ]
             for cell in chapter.cells
         ]
         leading = [value.expression for value in chapter.leading]
-        style = sorted((k, str(v)) for k, v in self.settings.figure_style.items())
+        settings = self.settings
+        style = sorted((k, str(v)) for k, v in settings.figure_style.items())
+        shown = [settings.figures, style, settings.folder]
         return digest(
-            [chapter.docname, chapter.platform, cells, leading, style, environment]
+            [chapter.docname, chapter.platform, cells, leading, shown, environment]
         )
 
     def _take_kept(self) -> None:
@@ -212,7 +220,7 @@ class _Building:
 
     def _finished(self, chapter: Chapter, finished: Finished) -> None:
         executed = Executed(chapter, finished.run)
-        if _is_good(executed):
+        if self._is_good(executed):
             entry = {"run": to_plain(finished.run), "depends": finished.depends}
             seal = self.store.save(chapter.docname, self.keys[chapter.docname], entry)
             run = run_from({**entry["run"], "seal": seal})
@@ -233,6 +241,10 @@ class _Building:
         measured = sum("measured" in cell.tags for cell in chapter.cells)
         return 1.0 * len(chapter.cells) + 4.0 * measured
 
+    def _is_good(self, executed: Executed) -> bool:
+        """Whether each cell that failed was allowed to."""
+        return not failed(executed, lambda _: set())[1]
+
     # -- what is wrong, and what is shown
 
     def _check(self, executed: Executed, book: Book) -> None:
@@ -240,13 +252,14 @@ class _Building:
         needs = _Needs(executed)
         failures, spoilt = failed(executed, needs)
         book.errors += failures
-        book.errors += check_run(executed, spoilt)
+        book.errors += check_run(executed, self.settings.rules, spoilt)
         chapter, run = executed.chapter, executed.run
         if self.settings.pins is not None and run.provenance.platform == "cpu":
             book.errors += check_pins(executed, self.settings.pins, spoilt)
         if len(run.results) == len(chapter.cells) and not spoilt:
             snippets, errors = snippets_of(executed, self.programs)
-            book.errors += errors
+            if "programs" in self.settings.rules:
+                book.errors += errors
             book.pages[chapter.docname] = ExecutedPage(executed, snippets)
 
     def _take_records(self, book: Book) -> None:
@@ -280,15 +293,6 @@ class _Needs:
             return {page.statements[i].cell + 1 for i in page.needed(number - 1)}
         except NoFaithfulProgram:
             return set(range(1, number))  # it cannot be told: all of them
-
-
-def _is_good(executed: Executed) -> bool:
-    """Whether each cell that failed said that it would."""
-    return all(
-        result.failure is None
-        or (cell.raises is not None and result.failure.name != OVER_LIMIT)
-        for cell, result in executed
-    )
 
 
 # -- the platform

@@ -32,8 +32,9 @@ class Value:
 class Cell:
     """One code cell: its source, its options, and where it stands on the page.
 
-    `line` is the file's line (from 1) of the first line of the source; `options` are
-    the options as they stand on the page, for MyST-NB.
+    `line` is the file's line (from 1) of the first line of the source; `may_raise` says
+    that it may fail without an announcement, `is_skipped` that it is shown and not run;
+    `options` are the options as they stand on the page, for MyST-NB.
     """
 
     number: int
@@ -44,6 +45,8 @@ class Cell:
     warns: str | None = None
     alt: str | None = None
     no_program: str | None = None
+    may_raise: bool = False
+    is_skipped: bool = False
     values: tuple[Value, ...] = ()
     options: dict[str, Any] = field(default_factory=dict, hash=False)
 
@@ -85,6 +88,16 @@ class Chapter:
     def cells(self) -> tuple[Cell, ...]:
         """The code cells."""
         return tuple(part for part in self.parts if isinstance(part, Cell))
+
+    def with_failures_allowed(self) -> Chapter:
+        """The chapter if each of its cells may fail."""
+        allowed = (
+            dataclasses.replace(part, may_raise=True)
+            if isinstance(part, Cell)
+            else part
+            for part in self.parts
+        )
+        return dataclasses.replace(self, parts=tuple(allowed))
 
     @property
     def title(self) -> str:

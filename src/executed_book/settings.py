@@ -1,13 +1,79 @@
-"""The options of a build, each declared once."""
+"""The options of a build, each declared once, and what they come to together."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from .errors import BookError
 from .running.figures import light_style
+
+#: What the rules ask of a book that chooses them, by name.
+RULES = {
+    "options": "cells have no options and tags but those that mean something",
+    "stderr": "what a cell writes to stderr is announced with `:warns:`",
+    "noise": "no output holds an address, a path or a color of one machine",
+    "figures": "each figure has a text for those who do not see it",
+    "measured": "output that varies is held by an assert",
+    "numbers": "no measured number is typed into running text",
+    "programs": "each cell can be copied as a program that gives what the page shows",
+}
+
+
+@dataclass(frozen=True)
+class Option:
+    """One value in `conf.py`: its name without the prefix, and what it may be."""
+
+    name: str
+    default: Any
+    is_valid: Callable[[Any], bool]
+    means: str
+
+
+PREFIX = "executed_book_"
+
+
+def _is_folder(value: Any) -> bool:
+    return value is None or isinstance(value, str)
+
+
+def _is_positive(value: Any) -> bool:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and value > 0
+
+
+def _are_rules(value: Any) -> bool:
+    return value == "all" or (
+        isinstance(value, list | tuple | set) and set(value) <= RULES.keys()
+    )
+
+
+OPTIONS = (
+    Option("cache", None, _is_folder, "the folder where runs are kept between builds"),
+    Option("pins", None, _is_folder, "the folder with the pinned outputs"),
+    Option("records", None, _is_folder, "the folder with what other platforms gave"),
+    Option("rules", (), _are_rules, f"'all', or some of {', '.join(RULES)}"),
+    Option("cell_seconds", 180.0, _is_positive, "how many seconds one cell may run"),
+    Option(
+        "output_limit", 1_000_000, _is_positive, "how many characters a cell may print"
+    ),
+    Option(
+        "folder",
+        "page",
+        lambda value: value in ("page", "empty"),
+        "where cells run: 'page', the page's own folder, or 'empty', a new one",
+    ),
+    Option(
+        "figures",
+        "png",
+        lambda value: value in ("png", "svg", "themed"),
+        "how figures are drawn: 'png', 'svg', or 'themed', as SVG in one style that"
+        " has a twin for a dark theme",
+    ),
+)
 
 
 def _cores() -> int:
@@ -16,18 +82,24 @@ def _cores() -> int:
 
 @dataclass(frozen=True)
 class Settings:
-    """How a book is read and executed.
+    """How a book is read, executed and checked.
 
     Attributes:
         source: the folder with the chapters.
         cache: where executed chapters are kept between builds.
         include, exclude: patterns of the pages that belong to the book, and of those
             that do not, as in Sphinx's configuration.
+        not_executed: patterns of pages that are rendered as they are, as in MyST-NB's
+            `nb_execution_excludepatterns`.
         jobs: how many chapters run at once.
         cell_seconds: how long one cell may run; a chapter may ask for more
             with `executed_book: {limit: seconds}` in its front matter.
         output_limit: how many characters one cell may print.
-        figure_style: Matplotlib's settings for the figures of chapters.
+        may_fail: whether a cell that nobody announced may fail, as in MyST-NB's
+            `nb_execution_allow_errors`.
+        folder: "page" if cells run in the page's folder, "empty" if in a new one.
+        figures: "png", "svg" or "themed".
+        rules: the rules that hold for the book; see `RULES`.
         pins: the folder with the pinned outputs; None to compare nothing.
         records: the folder with what other platforms gave; None to show none.
         only: the chapters to look at, by name; None for all.
@@ -37,24 +109,73 @@ class Settings:
     cache: Path
     include: tuple[str, ...] = ("**",)
     exclude: tuple[str, ...] = ()
+    not_executed: tuple[str, ...] = ()
     jobs: int = field(default_factory=_cores)
     cell_seconds: float = 180.0
     output_limit: int = 1_000_000
-    figure_style: dict[str, Any] = field(default_factory=light_style, hash=False)
+    may_fail: bool = False
+    folder: str = "page"
+    figures: str = "png"
+    rules: frozenset[str] = frozenset()
     pins: Path | None = None
     records: Path | None = None
     only: frozenset[str] | None = None
-
-    @classmethod
-    def of(cls, source: Path, cache: Path | None = None, **options: Any) -> Settings:
-        """The settings of the project that `source` is in, pins and records too."""
-        for name in ("pins", "records"):
-            folder = source.parent / "tests" / name
-            options.setdefault(name, folder if folder.is_dir() else None)
-        cache = cache or source.parent / "_build" / "cache"
-        return cls(source, cache, **options)
 
     @property
     def project(self) -> Path:
         """The folder whose files a chapter may read: the source's parent."""
         return self.source.parent
+
+    @property
+    def figure_style(self) -> dict[str, Any]:
+        """Matplotlib's settings for the figures of chapters."""
+        return light_style() if self.figures == "themed" else {}
+
+
+def settings_of(
+    get: Callable[[str], Any], source: Path, config: Path, cache: Path, **more: Any
+) -> Settings:
+    """The settings that a book's configuration comes to.
+
+    Args:
+        get: gives the value of an option of `conf.py`, or None where it is not set.
+        source: the folder with the chapters.
+        config: the folder with `conf.py`, from where folders are named.
+        cache: where runs are kept if `conf.py` does not say.
+        more: settings that were given elsewhere.
+
+    Raises:
+        BookError: an option has a value that it may not have.
+    """
+    said = {option.name: _value(option, get) for option in OPTIONS}
+    rules = said["rules"]
+    folders = {
+        name: (config / said[name]).resolve() if said[name] else None
+        for name in ("pins", "records", "cache")
+    }
+    settings: dict[str, Any] = {
+        **{n: said[n] for n in ("cell_seconds", "output_limit", "folder", "figures")},
+        "rules": frozenset(RULES if rules == "all" else rules),
+        "pins": folders["pins"],
+        "records": folders["records"],
+        "cache": folders["cache"] or cache,
+        "include": tuple(get("include_patterns") or ("**",)),
+        "exclude": tuple(get("exclude_patterns") or ()),
+        "not_executed": tuple(get("nb_execution_excludepatterns") or ()),
+        "may_fail": bool(get("nb_execution_allow_errors")),
+    }
+    timeout = get("nb_execution_timeout")
+    if _is_positive(timeout) and get(PREFIX + "cell_seconds") is None:
+        settings["cell_seconds"] = float(timeout)
+    return Settings(source, **{**settings, **more})
+
+
+def _value(option: Option, get: Callable[[str], Any]) -> Any:
+    value = get(PREFIX + option.name)
+    if value is None:
+        return option.default
+    if not option.is_valid(value):
+        raise BookError(
+            f"conf.py: {PREFIX}{option.name} is {value!r}\n    → it is {option.means}"
+        )
+    return value

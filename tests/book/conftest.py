@@ -16,8 +16,16 @@ import pytest
 from executed_book.platforms.records import slug
 
 CONF = """\
+from pathlib import Path
+
 project = "Tiny"
 extensions = ["myst_nb", "executed_book"]
+executed_book_figures = "themed"
+executed_book_folder = "empty"
+executed_book_rules = "all"
+executed_book_records = "../outputs/records"
+if Path(__file__).parents[1].joinpath("outputs", "pins").is_dir():
+    executed_book_pins = "../outputs/pins"
 html_theme = "basic"
 html_show_sphinx = False
 nitpicky = True
@@ -117,7 +125,7 @@ def copy_of(book: TinyBook, root: Path) -> TinyBook:
 
 def pretend(book: TinyBook, device: str) -> None:
     """Let the records that were made here be another device's."""
-    folder = book.root / "tests" / "records"
+    folder = book.root / "outputs" / "records"
     for path in (folder / "cpu").rglob("*.json"):
         record = json.loads(path.read_text("utf-8"))
         record["provenance"] |= {

@@ -14,7 +14,7 @@ from .conftest import copy_of, new_book
 def pinned_once(tmp_path_factory):
     """A tiny book with its outputs pinned."""
     book = new_book(tmp_path_factory.mktemp("pinned"))
-    (book.root / "tests" / "pins").mkdir(parents=True)
+    (book.root / "outputs" / "pins").mkdir(parents=True)
     book.index("one")
     book.page(
         "one",
@@ -38,7 +38,7 @@ def pinned(pinned_once, tmp_path):
 
 
 def pins(book):
-    return book.root / "tests" / "pins" / "one.txt"
+    return book.root / "outputs" / "pins" / "one.txt"
 
 
 def replace(path, old, new):

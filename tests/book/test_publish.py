@@ -219,7 +219,7 @@ def test_a_cache_among_other_files_removes_only_its_own(book):
 
 
 def test_pinning_removes_only_pins(book):
-    pins = book.root / "tests" / "pins"
+    pins = book.root / "outputs" / "pins"
     pins.mkdir(parents=True)
     book.index("one", "two")
     for name in ("one", "two"):

@@ -26,6 +26,7 @@ executed_book: {platform: cpu}
 def recorded_once(tmp_path_factory: pytest.TempPathFactory) -> TinyBook:
     """A book with pins, and with records as if a device called Pretend made them."""
     book = new_book(tmp_path_factory.mktemp("records"))
+    (book.root / "outputs" / "pins").mkdir(parents=True)
     book.chapter(
         "one",
         "import jax\nscale = 2",
@@ -46,7 +47,7 @@ def recorded_once(tmp_path_factory: pytest.TempPathFactory) -> TinyBook:
         assert status == 0, output
     assert "2 cells recorded" in output
     pretend(book, "Pretend <X>")
-    path = book.root / "tests" / "records" / "pretend-x" / "one.json"
+    path = book.root / "outputs" / "records" / "pretend-x" / "one.json"
     path.write_text(path.read_text().replace('"2 cpu', '"2 on the other device'))
     return book
 
@@ -71,7 +72,7 @@ def test_a_record_stands_beside_the_pages_own_output_with_its_provenance(recorde
 
 
 def test_what_is_the_same_everywhere_is_not_recorded(recorded):
-    record = recorded.root / "tests" / "records" / "pretend-x" / "one.json"
+    record = recorded.root / "outputs" / "records" / "pretend-x" / "one.json"
     assert [c["number"] for c in json.loads(record.read_text())["cells"]] == [3, 4]
     assert not list(record.parent.glob("here*")), "that chapter runs on the CPU"
 
@@ -89,7 +90,7 @@ def test_a_stale_record_is_listed_and_not_shown(recorded):
 
 
 def test_without_records_the_page_says_so_and_is_the_cpus(recorded):
-    for path in (recorded.root / "tests" / "records").rglob("*.json"):
+    for path in (recorded.root / "outputs" / "records").rglob("*.json"):
         path.unlink()
     assert "0 cells show a record of another platform" in recorded.built()
     page = recorded.html("one")
@@ -99,7 +100,7 @@ def test_without_records_the_page_says_so_and_is_the_cpus(recorded):
 
 def test_a_new_record_renders_the_page_anew(recorded):
     recorded.built()
-    path = recorded.root / "tests" / "records" / "pretend-x" / "one.json"
+    path = recorded.root / "outputs" / "records" / "pretend-x" / "one.json"
     path.write_text(path.read_text().replace("on the other", "from the other"))
     recorded.built()
     assert "2 from the other device" in recorded.html("one")
@@ -112,7 +113,7 @@ def test_recording_leaves_the_records_of_other_devices(recorded):
     status, output = recorded.run("record")
     assert status == 0, output
     assert "0 cells recorded" in output
-    assert (recorded.root / "tests" / "records" / "pretend-x" / "one.json").exists()
+    assert (recorded.root / "outputs" / "records" / "pretend-x" / "one.json").exists()
 
 
 @pytest.mark.parametrize(
@@ -130,11 +131,11 @@ def test_recording_leaves_the_records_of_other_devices(recorded):
     ],
 )
 def test_a_broken_record_is_named(recorded, text, reason):
-    path = recorded.root / "tests" / "records" / "pretend-x" / "one.json"
+    path = recorded.root / "outputs" / "records" / "pretend-x" / "one.json"
     path.write_text(text)
     status, output = recorded.build()
     assert status == 1
-    assert "tests/records/pretend-x/one.json:1: not a record (" in output
+    assert "outputs/records/pretend-x/one.json:1: not a record (" in output
     assert reason in output
     assert "delete it, or write it again" in output
 

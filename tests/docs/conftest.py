@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from executed_book.book import Book, execute
+from executed_book.commands.configuration import read_settings
 from executed_book.reading.pages import find_chapters
 from executed_book.running.progress import Progress
-from executed_book.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -37,7 +37,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture(scope="session")
 def book(tmp_path_factory: pytest.TempPathFactory) -> Book:
     """The book, executed or taken from the build's own cache."""
-    made = execute(Settings.of(DOCS), Progress())
+    settings = read_settings(ROOT / "conf", DOCS, {})
+    made = execute(settings, Progress())
     assert not made.errors, "\n\n".join(map(str, made.errors))
     return made
 

@@ -32,11 +32,14 @@ NOISE = (
 _WORDS = 60
 
 
-def check_run(executed: Executed, spoilt: Collection[int] = ()) -> list[PageError]:
+def check_run(
+    executed: Executed, rules: Collection[str], spoilt: Collection[int] = ()
+) -> list[PageError]:
     """Everything that is wrong with a chapter's run, at the page's own lines.
 
-    `spoilt` are the numbers of cells that failed, or need one that did; of those only
-    the failures that were not announced are told elsewhere: see `failed`.
+    `rules` are those that hold for the book (see `settings.RULES`). `spoilt` are the
+    numbers of cells that failed, or need one that did; of those only the failures that
+    were not announced are told elsewhere: see `failed`.
     """
     chapter = executed.chapter
     errors: list[PageError] = []
@@ -44,11 +47,15 @@ def check_run(executed: Executed, spoilt: Collection[int] = ()) -> list[PageErro
     for cell, result in executed:
         if cell.number not in spoilt:
             errors += _announced(chapter, cell, result)
-            errors += _warned(chapter, cell, result)
-            errors += _noise(chapter, cell, result)
-            errors += _described(chapter, cell, result)
+            if "stderr" in rules or cell.warns is not None:
+                errors += _warned(chapter, cell, result)
+            if "noise" in rules:
+                errors += _noise(chapter, cell, result)
+            if "figures" in rules:
+                errors += _described(chapter, cell, result)
             errors += _values(zip(cell.values, result.values, strict=True), chapter)
-    errors += _unchecked(chapter)
+    if "measured" in rules:
+        errors += _unchecked(chapter)
     return errors
 
 
@@ -58,7 +65,7 @@ def check_run(executed: Executed, spoilt: Collection[int] = ()) -> list[PageErro
 def failed(
     executed: Executed, needs: Callable[[int], set[int]]
 ) -> tuple[list[PageError], set[int]]:
-    """The failures that were not announced, and the cells that they spoil.
+    """The failures that were not allowed, and the cells that they spoil.
 
     A failure of a cell that needs another one that failed is told with that one.
     `needs` gives the numbers of the cells that a cell needs.
@@ -66,15 +73,12 @@ def failed(
     first: dict[int, PageError] = {}
     spoilt: dict[int, int] = {}  # each with the failure that spoils it
     for cell, result in executed:
-        causes = (
-            {spoilt[n] for n in needs(cell.number) if n in spoilt} if spoilt else ()
-        )
+        needed = needs(cell.number) if spoilt else set()
+        causes = {spoilt[number] for number in needed if number in spoilt}
         failure = result.failure
         if causes:
             spoilt[cell.number] = min(causes)
-        elif failure is not None and (
-            cell.raises is None or failure.name == OVER_LIMIT
-        ):
+        elif failure is not None and not _is_allowed(cell, failure):
             spoilt[cell.number] = cell.number
             first[cell.number] = _unannounced(executed.chapter, cell, failure)
     for number, error in first.items():
@@ -83,6 +87,11 @@ def failed(
             listed = ", ".join(map(str, others))
             error.message += f"; not looked at, since they need it: cells {listed}"
     return list(first.values()), set(spoilt)
+
+
+def _is_allowed(cell: Cell, failure: Failure) -> bool:
+    announced = cell.may_raise or cell.raises is not None
+    return announced and failure.name != OVER_LIMIT
 
 
 def _unannounced(chapter: Chapter, cell: Cell, failure: Failure) -> PageError:

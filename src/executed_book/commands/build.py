@@ -8,21 +8,27 @@ still stands.
 from __future__ import annotations
 
 import os
-import shutil
-import sys
-import traceback
+from collections.abc import Mapping
 from pathlib import Path
 
 from ..book import Book, execute
 from ..errors import BookError
 from ..running.progress import Progress
-from ..running.store import write_whole
 from ..settings import Settings
 from .publish import Site
+from .render import Rendering
 
 
-def build(settings: Settings, config: Path, output: Path, progress: Progress) -> None:
+def build(
+    settings: Settings,
+    config: Path,
+    output: Path,
+    progress: Progress,
+    overrides: Mapping[str, str] | None = None,
+) -> None:
     """Execute the book and publish it at `output`.
+
+    `overrides` are options of Sphinx's to use in place of those in `conf.py`.
 
     Raises:
         BookError: something is wrong; `output` is as it was before.
@@ -38,7 +44,8 @@ def build(settings: Settings, config: Path, output: Path, progress: Progress) ->
             raise BookError(_report(book))
         progress.note(book.count_cells())
         progress.note(_records_note(book))
-        _render(settings, config, site.work, book)
+        rendering = Rendering(config, site.work, settings.source, overrides or {})
+        rendering.render(book)
         site.publish(site.work / "html")
     progress.note(f"The book stands at {os.path.relpath(output / 'index.html')}")
 
@@ -66,65 +73,3 @@ def _records_note(book: Book) -> str:
         )
         lines += [f"  {name}" for name in book.stale]
     return "\n".join(lines)
-
-
-def _render(settings: Settings, config: Path, work: Path, book: Book) -> None:
-    """Run Sphinx in the work folder; start afresh if it was left unfinished."""
-    unfinished = work / "unfinished"
-    if unfinished.exists():
-        shutil.rmtree(work / "doctrees", ignore_errors=True)
-        shutil.rmtree(work / "html", ignore_errors=True)
-    write_whole(unfinished, "a build started here and has not finished\n")
-    log = work / "traceback.txt"
-    try:
-        warned = _run_sphinx(settings, config, work, book)
-    except OSError:
-        raise
-    except Exception as error:
-        log.write_text(traceback.format_exc(), "utf-8")
-        raise BookError(
-            f"the pages could not be rendered: {_said(error)}: nothing was published\n"
-            f"    → the whole of it stands in {os.path.relpath(log)}"
-        ) from None
-    if warned:
-        raise BookError(
-            "the pages could not be rendered without the warnings above:"
-            " nothing was published"
-        )
-    unfinished.unlink()
-
-
-def _run_sphinx(settings: Settings, config: Path, work: Path, book: Book) -> bool:
-    """Render all pages that have changed; whether there were warnings."""
-    from sphinx.application import Sphinx
-    from sphinx.util.console import color_terminal, nocolor
-    from sphinx.util.docutils import docutils_namespace, patch_docutils
-
-    from ..showing.extension import Showing
-
-    if not color_terminal():
-        nocolor()
-    with patch_docutils(config), docutils_namespace():
-        app = Sphinx(
-            srcdir=settings.source,
-            confdir=config,
-            outdir=work / "html",
-            doctreedir=work / "doctrees",
-            buildername="html",
-            confoverrides={
-                "nitpicky": True,
-                "executed_book_cache": str(settings.cache),
-            },
-            status=None,
-            warning=sys.stderr,
-            warningiserror=True,
-        )
-        Showing.of(app).book = book
-        app.build()
-    return bool(app.statuscode)
-
-
-def _said(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    kind = getattr(error, "category", type(error).__name__)
-    return f"{kind}: {lines[0]}" if lines else str(kind)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,24 +11,36 @@ from sphinx.errors import SphinxError
 from sphinx.util.tags import Tags
 
 from ..errors import BookError
+from ..settings import Settings, settings_of
 
 
-def page_patterns(folder: Path) -> dict[str, Any]:
-    """Which pages belong to the book, from the `conf.py` in a folder.
+def read_settings(
+    config: Path, source: Path, overrides: Mapping[str, str], **more: Any
+) -> Settings:
+    """The settings of the book whose `conf.py` is in the folder `config`.
+
+    `overrides` are options given on the command line; `more` are settings.
 
     Raises:
-        BookError: there is none, or it cannot be read.
+        BookError: there is no `conf.py`, or it cannot be read, or an option in it has
+            a value that it may not have.
     """
-    if not (folder / "conf.py").is_file():
+    if not (config / "conf.py").is_file():
         raise BookError(
-            f"{folder}: no conf.py in it; name the folder that holds it with --config"
+            f"{config}: no conf.py in it; name the folder that holds it with --config"
         )
     try:
-        config = Config.read(folder.resolve(), overrides={}, tags=Tags())
+        found = Config.read(config, overrides={}, tags=Tags())
     except SphinxError as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        raise BookError(f"{folder / 'conf.py'}: {lines[0]} {lines[-1]}") from None
-    return {
-        "include": tuple(config.include_patterns),
-        "exclude": tuple(config.exclude_patterns),
-    }
+        raise BookError(f"{config / 'conf.py'}: {lines[0]} {lines[-1]}") from None
+
+    def get(name: str) -> Any:
+        if name in overrides:
+            return overrides[name] or None
+        if name not in found:
+            found.add(name, None, "", ())
+        return found[name]
+
+    cache = more.pop("cache", None) or source.parent / "_build" / "cache"
+    return settings_of(get, source, config, cache, **more)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import signal
 import sys
 import tempfile
@@ -86,7 +85,6 @@ def _parser() -> argparse.ArgumentParser:
     pin = commands.add_parser("pin", help="accept the outputs as they are now")
     pin.set_defaults(run=_pin)
     record = commands.add_parser("record", help="write what this platform gives")
-    record.add_argument("--records", type=Path, default=Path("tests/records"))
     record.set_defaults(run=_record)
     snapshot = commands.add_parser("snapshot", help="write what every cell gives here")
     snapshot.add_argument("file", type=Path)
@@ -94,13 +92,16 @@ def _parser() -> argparse.ArgumentParser:
     drift = commands.add_parser("drift", help="record how two snapshots differ")
     drift.add_argument("base", type=Path)
     drift.add_argument("other", type=Path)
-    drift.add_argument("--records", type=Path, default=Path("tests/drift"))
+    drift.add_argument("--kept", type=Path, default=Path("outputs/drift"))
     drift.add_argument("--page", type=Path, default=Path("docs/releases.md"))
     drift.set_defaults(run=_drift)
     for command in (build, execute, pin, record, snapshot):
         command.add_argument("--source", type=Path, default=Path("docs"))
         command.add_argument("--config", type=Path, default=Path("conf"))
-        command.add_argument("--cache", type=Path, default=Path("_build/cache"))
+        command.add_argument("--cache", type=Path, help="where runs are kept")
+        command.add_argument(
+            "-D", metavar="NAME=VALUE", action="append", default=[], type=_override
+        )
         command.add_argument("--jobs", type=_count, help="chapters at once")
     for command in (execute, pin, record, snapshot):
         command.add_argument(
@@ -115,15 +116,25 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _settings(options: argparse.Namespace) -> Settings:
-    from .configuration import page_patterns
+def _override(text: str) -> tuple[str, str]:
+    name, mark, value = text.partition("=")
+    if not mark:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+    return name, value
 
-    more: dict[str, Any] = page_patterns(options.config)
+
+def _settings(options: argparse.Namespace) -> Settings:
+    from .configuration import read_settings
+
+    more: dict[str, Any] = {}
     if options.jobs is not None:
         more["jobs"] = options.jobs
+    if options.cache is not None:
+        more["cache"] = options.cache.resolve()
     if getattr(options, "only", None):
         more["only"] = frozenset(options.only)
-    return Settings.of(options.source.resolve(), options.cache.resolve(), **more)
+    source, config = options.source.resolve(), options.config.resolve()
+    return read_settings(config, source, dict(options.D), **more)
 
 
 def _build(options: argparse.Namespace, progress: Progress) -> None:
@@ -131,7 +142,8 @@ def _build(options: argparse.Namespace, progress: Progress) -> None:
 
     # The folder itself must not be resolved: a link is refused.
     output = Path.cwd() / options.output
-    build(_settings(options), options.config.resolve(), output, progress)
+    config = options.config.resolve()
+    build(_settings(options), config, output, progress, dict(options.D))
 
 
 def _execute(options: argparse.Namespace, progress: Progress) -> None:
@@ -144,30 +156,22 @@ def _execute(options: argparse.Namespace, progress: Progress) -> None:
 def _pin(options: argparse.Namespace, progress: Progress) -> None:
     from .pin import pin
 
-    folder = options.source.resolve().parent / "tests" / "pins"
-    pin(_settings(options), folder, progress)
+    pin(_settings(options), progress)
 
 
 def _record(options: argparse.Namespace, progress: Progress) -> None:
     from .record import record
 
-    record(_settings(options), options.records, progress)
+    record(_settings(options), progress)
 
 
 def _snapshot(options: argparse.Namespace, progress: Progress) -> None:
     from .drift import snapshot
 
-    taken = snapshot(_settings(options), progress)
-    options.file.write_text(json.dumps(taken), "utf-8")
+    snapshot(_settings(options), options.file, progress)
 
 
 def _drift(options: argparse.Namespace, progress: Progress) -> None:
-    from .drift import add_record, compare, read_snapshot
+    from .drift import drift
 
-    base, other = map(read_snapshot, (options.base, options.other))
-    record = compare(base, other)
-    add_record(record, options.records, options.page)
-    for change in record["changes"]:
-        where = f"cell {change['number']}" if "number" in change else "the chapter"
-        progress.note(f"{change['docname']}: {where} {change.get('kind', 'broke')}")
-    progress.note(f"{len(record['changes'])} of {record['cells']} cells differ")
+    drift(options.base, options.other, options.kept, options.page, progress)

@@ -17,7 +17,7 @@ from ..checking.pins import (
     write_pins,
 )
 from ..checking.text import pinned_text
-from ..errors import PageError, raise_all
+from ..errors import BookError, PageError, raise_all
 from ..model import Cell, Executed
 from ..running.processes import run_folder
 from ..running.progress import Progress
@@ -25,7 +25,7 @@ from ..running.store import write_whole
 from ..settings import Settings
 
 
-def pin(settings: Settings, folder: Path, progress: Progress) -> None:
+def pin(settings: Settings, progress: Progress) -> None:
     """Pin the outputs of all chapters as they are now, and print each change.
 
     Chapters whose outputs change are executed a second time first: an output
@@ -33,8 +33,15 @@ def pin(settings: Settings, folder: Path, progress: Progress) -> None:
     measured has to differ, in a third run at the latest.
 
     Raises:
-        BookError: a chapter fails, or an output is marked wrongly. No pin changes.
+        BookError: a chapter fails, or an output is marked wrongly, or `conf.py` does
+            not say where pins are. No pin changes.
     """
+    folder = settings.pins
+    if folder is None:
+        raise BookError(
+            "nowhere to keep pins\n"
+            '    → name a folder in conf.py: executed_book_pins = "../outputs/pins"'
+        )
     settings = dataclasses.replace(settings, pins=None)
     book = execute(settings, progress)
     raise_all(book.errors)

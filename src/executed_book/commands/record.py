@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import subprocess
-from pathlib import Path
 
 from ..book import execute
 from ..errors import BookError
@@ -14,14 +13,21 @@ from ..running.progress import Progress
 from ..settings import Settings
 
 
-def record(settings: Settings, folder: Path, progress: Progress) -> None:
+def record(settings: Settings, progress: Progress) -> None:
     """Execute the book here, and write a record of what is not as pinned.
 
     Chapters that say that they run on another platform leave no record.
 
     Raises:
-        BookError: some chapters fail; those have no record, all others have.
+        BookError: some chapters fail; those have no record, all others have. Or
+            `conf.py` does not say where records are.
     """
+    folder = settings.records
+    if folder is None:
+        raise BookError(
+            "nowhere to keep records\n    → name a folder in conf.py:"
+            ' executed_book_records = "../outputs/records"'
+        )
     book = execute(dataclasses.replace(settings, records=None), progress)
     wrong = {error.path for error in book.errors}
     driver = _driver()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from ..errors import PageError
 from ..model import Cell, Chapter, Prose, Value
@@ -29,19 +30,36 @@ _ROLE = re.compile(r"(?<![`\w])\{(value|measured|eval)\}`([^`]+)`(?!`)")
 class Reading:
     """What reading a page gave: the chapter, if it is one, and what is wrong."""
 
+    path: Path
+    source: Path
+    rules: frozenset[str]
     chapter: Chapter | None = None
     errors: list[PageError] = field(default_factory=list)
 
+    def check_prose(self, running: Iterable[tuple[int, str]]) -> None:
+        """Note the measured numbers that were typed into running text."""
+        if "numbers" in self.rules:
+            self.errors += check_prose(self.path, running)
 
-def read_page(path: Path, source: Path, text: str | None = None) -> Reading:
-    """Read one page below the folder `source`; `text` is its content, if known."""
-    reading = Reading()
+
+def read_page(
+    path: Path,
+    source: Path,
+    rules: Collection[str] = (),
+    text: str | None = None,
+) -> Reading:
+    """Read one page below the folder `source`.
+
+    `rules` are those that hold for the book (see `settings.RULES`); `text` is the
+    page's content, if it is known.
+    """
+    reading = Reading(path, source, frozenset(rules))
     try:
         text = decode(path) if text is None else text
         if path.suffix == ".ipynb":
-            _read_notebook(path, source, text, reading)
+            _read_notebook(text, reading)
         else:
-            _read_markdown(path, source, text, reading)
+            _read_markdown(text, reading)
     except PageError as error:
         reading.errors.append(error)
     return reading
@@ -76,33 +94,34 @@ def docname_of(path: Path, source: Path) -> str:
     return path.relative_to(source).with_suffix("").as_posix()
 
 
-def _read_markdown(path: Path, source: Path, text: str, reading: Reading) -> None:
+def _read_markdown(text: str, reading: Reading) -> None:
+    path = reading.path
     front, taken = front_matter(text, path)
     body = text.split("\n", taken)[taken] if taken else text
     if not executes(front):
         reading.errors += _not_executing(path, text, body, taken)
-        reading.errors += check_prose(path, running_text(body, taken + 1))
+        reading.check_prose(running_text(body, taken + 1))
         return
     reading.errors += check_kernel(front, text, path)
     pieces = stretches(body, taken + 1)
     for piece in pieces:
         _load(piece, path, reading.errors)
-    _take(path, source, text, front, pieces, reading)
+    _take(text, front, pieces, reading)
 
 
-def _read_notebook(path: Path, source: Path, text: str, reading: Reading) -> None:
+def _read_notebook(text: str, reading: Reading) -> None:
     try:
         metadata, pieces = notebook_stretches(text)
     except NotANotebook as error:
         raise PageError(
-            path,
+            reading.path,
             1,
             f"not a notebook: {error}",
             "save it anew from Jupyter, or remove it",
         ) from None
     # Whoever wrote the notebook had a kernel of some name: cells run in our Python.
     metadata = {k: v for k, v in metadata.items() if k != "kernelspec"}
-    _take(path, source, text, metadata, pieces, reading)
+    _take(text, metadata, pieces, reading)
 
 
 def _not_executing(path: Path, text: str, body: str, taken: int) -> list[PageError]:
@@ -120,14 +139,11 @@ def _not_executing(path: Path, text: str, body: str, taken: int) -> list[PageErr
 
 
 def _take(
-    path: Path,
-    source: Path,
-    text: str,
-    metadata: dict,
-    pieces: list[Stretch],
-    reading: Reading,
+    text: str, metadata: dict[str, Any], pieces: list[Stretch], reading: Reading
 ) -> None:
     """Make the chapter of its pieces, and note what is wrong with them."""
+    path = reading.path
+    is_strict = "options" in reading.rules and path.suffix != ".ipynb"
     options, wrong = page_options(metadata, text, path)
     reading.errors += wrong
     parts: list[Prose | Cell] = []
@@ -138,14 +154,14 @@ def _take(
             values = _values(piece.running, path, reading.errors)
             parts.append(Prose(piece.text, piece.line, piece.kind, piece.options))
             _attach(values, parts, leading)
-            reading.errors += check_prose(path, piece.running)
+            reading.check_prose(piece.running)
             continue
         number += 1
-        fields, wrong = cell_options(piece, path, path.suffix == ".ipynb")
+        fields, wrong = cell_options(piece, path, is_strict)
         reading.errors += wrong
         parts.append(Cell(number, piece.text, piece.line, **fields))
     reading.chapter = Chapter(
-        docname=docname_of(path, source),
+        docname=docname_of(path, reading.source),
         path=path,
         text=text,
         parts=tuple(parts),

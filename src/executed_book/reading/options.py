@@ -20,7 +20,8 @@ KERNEL = "python3"
 TAGS = frozenset(
     {"measured", "device", "check", "keep", "exercise", "solution"}
     | {f"{verb}-{what}" for verb in ("hide", "remove") for what in ("input", "cell")}
-    | {"hide-output", "remove-output", "remove-stdout", "scroll-output"}
+    | {"hide-output", "remove-output", "remove-stdout", "remove-stderr"}
+    | {"scroll-output", "raises-exception", "skip-execution"}
 )
 
 #: What a cell's options may be called.
@@ -118,10 +119,14 @@ def check_kernel(
 def page_options(
     metadata: dict[str, Any], text: str, path: Path
 ) -> tuple[dict[str, Any], list[PageError]]:
-    """What a page says about how it executes: `limit` and `platform`."""
+    """What a page says about how it executes: `limit` and `platform`.
+
+    MyST-NB's own `mystnb: {execution_timeout: 60}` is a limit as well.
+    """
     settings = metadata.get("executed_book")
     known = _mapping(settings)
-    limit, platform = known.get("limit"), known.get("platform")
+    timeout = _mapping(metadata.get("mystnb")).get("execution_timeout")
+    limit, platform = known.get("limit", timeout), known.get("platform")
     is_number = isinstance(limit, int | float) and not isinstance(limit, bool)
     right = (
         (settings is None or isinstance(settings, dict))
@@ -142,11 +147,12 @@ def page_options(
 
 
 def cell_options(
-    stretch: Stretch, path: Path, is_notebook: bool
+    stretch: Stretch, path: Path, is_strict: bool
 ) -> tuple[dict[str, Any], list[PageError]]:
     """A cell's options as fields of a `Cell`, and what is wrong with them.
 
-    In a notebook, options that we do not know belong to other programs.
+    Only if `is_strict` must each option and tag be one that means something here; in a
+    notebook, others belong to other programs.
     """
     said, errors = stretch.options, []
 
@@ -160,10 +166,11 @@ def cell_options(
         )
     tags = _tags(said.get("tags"), wrong)
     known = OPTIONS | _NOTES
-    for name in sorted(map(str, set(said) - known)) if not is_notebook else ():
-        wrong(*_unknown("option", name, OPTIONS))
-    for tag in sorted(tags - TAGS):
-        wrong(*_unknown("tag", tag, TAGS))
+    if is_strict:
+        for name in sorted(map(str, set(said) - known)):
+            wrong(*_unknown("option", name, OPTIONS))
+        for tag in sorted(tags - TAGS):
+            wrong(*_unknown("tag", tag, TAGS))
     texts: dict[str, Any] = {}
     for name in _TEXTS:
         value = said.get(name)
@@ -180,7 +187,10 @@ def cell_options(
         else:
             texts[name.replace("-", "_")] = value
     texts.pop("load", None)
-    return {"tags": tags & TAGS, "options": said, **texts}, errors
+    fields = {"tags": tags & TAGS, "options": said, **texts}
+    fields["may_raise"] = "raises-exception" in tags
+    fields["is_skipped"] = "skip-execution" in tags
+    return fields, errors
 
 
 def _tags(said: Any, wrong: Any) -> frozenset[str]:

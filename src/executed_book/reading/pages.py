@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from sphinx.project import EXCLUDE_PATHS
-from sphinx.util.matching import get_matching_files
+from sphinx.util.matching import Matcher, get_matching_files
 
 from ..errors import PageError
 from ..model import Chapter
@@ -29,9 +29,17 @@ def find_pages(
 
 
 def find_chapters(
-    source: Path, include: Iterable[str] = ("**",), exclude: Iterable[str] = ()
+    source: Path,
+    include: Iterable[str] = ("**",),
+    exclude: Iterable[str] = (),
+    not_executed: Iterable[str] = (),
+    rules: Collection[str] = (),
 ) -> tuple[list[Chapter], list[PageError]]:
-    """Every page that executes, sorted by path, and what is wrong with any page."""
+    """Every page that executes, sorted by path, and what is wrong with any page.
+
+    Pages that match a pattern in `not_executed` are left as they are.
+    """
+    left_alone = Matcher(list(not_executed))
     chapters: list[Chapter] = []
     errors: list[PageError] = []
     taken: dict[str, Path] = {}
@@ -47,7 +55,9 @@ def find_chapters(
                 )
             )
             continue
-        reading = read_page(path, source)
+        if left_alone(path.relative_to(source).as_posix()):
+            continue
+        reading = read_page(path, source, rules)
         errors += reading.errors
         if reading.chapter is not None:
             chapters.append(reading.chapter)

@@ -79,6 +79,7 @@ class ChapterTask(Task):
                 CellJob(
                     cell.source,
                     "measured" in cell.tags,
+                    cell.is_skipped,
                     tuple(value.expression for value in cell.values),
                 )
                 for cell in self.chapter.cells
@@ -86,6 +87,8 @@ class ChapterTask(Task):
             leading=tuple(value.expression for value in self.chapter.leading),
             output_limit=settings.output_limit,
             project=str(settings.project),
+            place=str(self.chapter.path.parent) if settings.folder == "page" else None,
+            figures="png" if settings.figures == "png" else "svg",
             style=settings.figure_style,
             platform=self.chapter.platform,
         )

@@ -12,10 +12,11 @@ _FILE = "job.json"
 
 @dataclass(frozen=True)
 class CellJob:
-    """One cell to run: its source, and what to evaluate after it."""
+    """One cell to run, unless it is skipped, and what to evaluate after it."""
 
     source: str
     measured: bool = False
+    skipped: bool = False
     expressions: tuple[str, ...] = ()
 
 
@@ -23,8 +24,9 @@ class CellJob:
 class ChapterJob:
     """A chapter to run cell by cell.
 
-    `leading` are the expressions above the first cell; `style` are Matplotlib's
-    settings for figures; `project` is the folder whose files a run depends on.
+    `leading` are the expressions above the first cell; `figures` is the format of
+    figures and `style` are Matplotlib's settings for them; `place` is the folder to run
+    in, None for a new one; `project` is the folder whose files a run depends on.
     """
 
     docname: str
@@ -32,6 +34,8 @@ class ChapterJob:
     leading: tuple[str, ...] = ()
     output_limit: int = 1_000_000
     project: str = "/"
+    place: str | None = None
+    figures: str = "png"
     style: dict[str, Any] = field(default_factory=dict)
     platform: str | None = None
 
@@ -59,7 +63,7 @@ def read_job(folder: Path) -> Job:
     if plain.pop("kind") == ProgramJob.__name__:
         return ProgramJob(**plain)
     cells = tuple(
-        CellJob(c["source"], c["measured"], tuple(c["expressions"]))
+        CellJob(**{**c, "expressions": tuple(c["expressions"])})
         for c in plain.pop("cells")
     )
     return ChapterJob(cells=cells, leading=tuple(plain.pop("leading")), **plain)

@@ -60,7 +60,9 @@ class Outputs:
             UnicodeEncodeError: text that cannot be printed either.
         """
         data = {mime: _plain(value) for mime, value in data.items()}
-        self._grow(sum(len(str(value)) for value in data.values()))
+        # A picture is looked at and not read, so its size is none of the limit's.
+        texts = (v for mime, v in data.items() if not mime.startswith("image/"))
+        self._grow(sum(len(str(value)) for value in texts))
         self._join()
         item: Output = {"output_type": kind, "data": data, "metadata": metadata}
         if kind == "execute_result":

@@ -20,14 +20,16 @@ OVER_LIMIT = "OutputLimit"
 class Shell:
     """A shell one chapter long. What cells write below Python comes from `below`."""
 
-    def __init__(self, docname: str, output_limit: int, style: dict[str, Any]) -> None:
+    def __init__(
+        self, docname: str, output_limit: int, figures: str, style: dict[str, Any]
+    ) -> None:
         self.outputs = Outputs(output_limit)
         sys.stdout = text_stream("stdout", self.outputs, 1)
         sys.stderr = text_stream("stderr", self.outputs, 2)
         sys.__stdout__, sys.__stderr__ = sys.stdout, sys.stderr  # type: ignore[misc]
         warnings.formatwarning = _short_warning  # type: ignore[assignment]
         self._ipython = _make_ipython(self.outputs)
-        _inline_figures(self._ipython, {**style, "svg.hashsalt": docname})
+        _inline_figures(self._ipython, figures, {**style, "svg.hashsalt": docname})
 
     def run(self, number: int, source: str) -> tuple[float, Failure | None]:
         """Run one cell: how long it took (seconds), and its failure if it had one.
@@ -152,6 +154,9 @@ def _make_ipython(outputs: Outputs) -> Any:
             if self.while_displaying is None:
                 self.while_displaying = error
 
+        def enable_gui(self, gui: Any = None) -> None:
+            """Figures are shown in line whatever `%matplotlib` asks for."""
+
         def showsyntaxerror(self, *args: Any, **kwargs: Any) -> None:
             """Code that does not parse is reported from the cell's result."""
 
@@ -164,8 +169,8 @@ def _make_ipython(outputs: Outputs) -> Any:
     return Interactive.instance(config=config)
 
 
-def _inline_figures(ipython: Any, style: dict[str, Any]) -> None:
-    """Show figures below the cell that draws them, as SVG without a date."""
+def _inline_figures(ipython: Any, figures: str, style: dict[str, Any]) -> None:
+    """Show figures below the cell that draws them, without the date in them."""
     import matplotlib as mpl
     from matplotlib_inline.backend_inline import (
         configure_inline_support,
@@ -178,8 +183,9 @@ def _inline_figures(ipython: Any, style: dict[str, Any]) -> None:
     mpl.interactive(True)  # a figure is shown whether or not the cell says `show`
     configure_inline_support(ipython, backend)
     settings = InlineBackend.instance(parent=ipython)
-    settings.print_figure_kwargs = {"bbox_inches": "tight", "metadata": {"Date": None}}
-    set_matplotlib_formats("svg", **settings.print_figure_kwargs)
+    dated = {"svg": "Date", "png": "Software"}[figures]
+    settings.print_figure_kwargs = {"bbox_inches": "tight", "metadata": {dated: None}}
+    set_matplotlib_formats(figures, **settings.print_figure_kwargs)
     mpl.rcParams.update(style)
 
 

@@ -34,15 +34,15 @@ _FORKED = "a forked process went on past the end of the cell; end it with os._ex
 
 def work(folder: Path, channel: int) -> None:
     """Do the job in `folder`, speak over `channel`, and end this process."""
+    job = read_job(folder)
     place = folder / "work"
     place.mkdir()
-    os.chdir(place)
+    os.chdir(getattr(job, "place", None) or place)
     os.environ["IPYTHONDIR"] = str(folder)
     sys.argv = [""]
     if sys.path[:1] != [""]:
         sys.path.insert(0, "")
     link = Channel(socket.socket(fileno=channel))
-    job = read_job(folder)
     if isinstance(job, ProgramJob):
         from .script import run_program
 
@@ -58,6 +58,10 @@ def work(folder: Path, channel: int) -> None:
     os._exit(0)
 
 
+#: What a cell gives that is not run.
+_NOTHING = to_plain(CellResult())
+
+
 class _Chapter:
     """A chapter while it runs."""
 
@@ -69,7 +73,7 @@ class _Chapter:
             _choose_platform(job.platform)
         from .shell import Shell
 
-        self._shell = Shell(job.docname, job.output_limit, job.style)
+        self._shell = Shell(job.docname, job.output_limit, job.figures, job.style)
         self._files = _note_opened_files(Path(job.project))
         if not (folder / "fresh").exists():
             _note_late_settings(link)
@@ -80,6 +84,9 @@ class _Chapter:
         leading = self._shell.evaluate(self._job.leading)
         self._link.send(at="led", values=[to_plain(value) for value in leading])
         for number, cell in enumerate(self._job.cells, 1):
+            if cell.skipped:
+                self._link.send(at="result", number=number, result=_NOTHING)
+                continue
             self._link.send(at="turn", measured=cell.measured)
             if self._link.receive() is None:
                 return
@@ -129,9 +136,10 @@ def _note_opened_files(project: Path) -> set[str]:
     root = str(project) + os.sep
 
     def hook(event: str, args: tuple[Any, ...]) -> None:
-        # A relative name is below the chapter's own workplace: not ours.
-        if event == "open" and isinstance(args[0], str) and args[0].startswith(root):
-            opened.add(args[0])
+        if event == "open" and isinstance(args[0], str):
+            path = os.path.abspath(args[0])  # noqa: PTH100 (links stay as they are)
+            if path.startswith(root):
+                opened.add(path)
 
     sys.addaudithook(hook)
     return opened

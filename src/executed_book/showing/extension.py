@@ -21,7 +21,7 @@ from ..errors import BookError
 from ..model import Chapter
 from ..reading.chapters import read_page
 from ..running.store import write_whole
-from ..settings import Settings
+from ..settings import OPTIONS, PREFIX, Settings, settings_of
 from .changes import changed_pages, note_contents
 from .notebook import notebook_of
 from .same_twice import complete_search_index, copy_notebook_styles
@@ -79,7 +79,7 @@ class Showing:
     ) -> list[str]:
         """Execute what must be, and name the pages that are others than before."""
         if self.book is None:
-            self.book = _executed(_settings(app))
+            self.book = _executed(app)
         if self.book.errors:
             raise ChapterFailure("\n\n".join(map(str, self.book.errors)))
         before: dict[str, str] = getattr(env, "executed_book_seals", {})
@@ -149,7 +149,7 @@ class Showing:
         chapter = page.executed.chapter
         if text.rstrip() == chapter.text.rstrip():
             return notebook_of(page)
-        now = read_page(chapter.path, self._source, text).chapter
+        now = read_page(chapter.path, self._source, (), text).chapter
         if now is None or _code(now) != _code(chapter):
             raise ChapterFailure(
                 f"{chapter.path}: another extension (a 'source-read' handler) gives"
@@ -189,21 +189,23 @@ def _parser(showing: Showing) -> type[NotebookParser]:
 
 
 def _settings(app: Sphinx) -> Settings:
-    cache = app.config.executed_book_cache
-    return Settings.of(
-        Path(app.srcdir),
-        Path(cache) if cache else None,
-        include=tuple(app.config.include_patterns),
-        exclude=tuple(app.config.exclude_patterns),
-    )
+    def get(name: str) -> Any:
+        return getattr(app.config, name, None)
+
+    source, cache = Path(app.srcdir), Path(app.outdir).parent / "cache"
+    try:
+        return settings_of(get, source, Path(app.confdir), cache)
+    except BookError as error:
+        raise ChapterFailure(str(error)) from None
 
 
-def _executed(settings: Settings) -> Book:
+def _executed(app: Sphinx) -> Book:
     """The book with all its chapters executed, in a process apart where need be."""
+    settings = _settings(app)
     try:
         book, is_whole = kept(settings)
         if not is_whole and not book.errors:
-            _execute_apart(settings)
+            _execute_apart(app, settings)
             book, is_whole = kept(settings)
     except BookError as error:
         raise ChapterFailure(str(error)) from None
@@ -212,11 +214,12 @@ def _executed(settings: Settings) -> Book:
     return book
 
 
-def _execute_apart(settings: Settings) -> None:
+def _execute_apart(app: Sphinx, settings: Settings) -> None:
     """Run the chapters in a process of their own: this one is full of Sphinx."""
     command = [sys.executable, "-m", "executed_book", "execute"]
     command += ["--source", str(settings.source), "--cache", str(settings.cache)]
-    command += [f"--exclude={pattern}" for pattern in settings.exclude]
+    command += ["--config", str(app.confdir)]
+    command += [f"-D{name}={value}" for name, value in app.config.overrides.items()]
     if subprocess.run(command, check=False).returncode:
         raise ChapterFailure("chapters failed: see above")
 
@@ -234,7 +237,8 @@ def setup_extension(app: Sphinx) -> None:
     showing = Showing(app)
     app.setup_extension("myst_nb")
     app.setup_extension("sphinx_design")
-    app.add_config_value("executed_book_cache", "", "", str)
+    for option in OPTIONS:
+        app.add_config_value(PREFIX + option.name, None, "", ())
     app.add_source_parser(_parser(showing), override=True)
     app.connect("config-inited", showing.read_through_us, priority=100)
     app.connect("builder-inited", showing.add_static_files)

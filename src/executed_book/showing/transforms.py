@@ -36,6 +36,8 @@ class DarkTwins(SphinxTransform):
     default_priority = 211
 
     def apply(self, **kwargs: Any) -> None:
+        if self.config.executed_book_figures != "themed":
+            return
         for cell in list(self.document.findall(_is_cell)):
             for image in list(cell.findall(nodes.image)):
                 if image["uri"].endswith(".svg"):

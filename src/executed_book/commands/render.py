@@ -1,0 +1,89 @@
+"""Running Sphinx in a work folder, on a book that has been executed already."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..book import Book
+from ..errors import BookError
+from ..running.store import write_whole
+
+
+@dataclass(frozen=True)
+class Rendering:
+    """One run of Sphinx: `conf.py` is in `config`, what is made goes below `work`."""
+
+    config: Path
+    work: Path
+    source: Path
+    overrides: Mapping[str, str]
+
+    def render(self, book: Book) -> None:
+        """Render all pages that have changed; start afresh if the last was unfinished.
+
+        Raises:
+            BookError: there were warnings, or Sphinx failed.
+        """
+        unfinished = self.work / "unfinished"
+        if unfinished.exists():
+            shutil.rmtree(self.work / "doctrees", ignore_errors=True)
+            shutil.rmtree(self.work / "html", ignore_errors=True)
+        write_whole(unfinished, "a build started here and has not finished\n")
+        try:
+            warned = self._run(book)
+        except OSError:
+            raise
+        except Exception as error:
+            raise self._failed(error) from None
+        if warned:
+            raise BookError(
+                "the pages could not be rendered without the warnings above:"
+                " nothing was published"
+            )
+        unfinished.unlink()
+
+    def _run(self, book: Book) -> bool:
+        """Let Sphinx read and write; whether there were warnings."""
+        from sphinx.application import Sphinx
+        from sphinx.util.console import color_terminal, nocolor
+        from sphinx.util.docutils import docutils_namespace, patch_docutils
+
+        from ..showing.extension import Showing
+
+        if not color_terminal():
+            nocolor()
+        with patch_docutils(self.config), docutils_namespace():
+            app = Sphinx(
+                srcdir=self.source,
+                confdir=self.config,
+                outdir=self.work / "html",
+                doctreedir=self.work / "doctrees",
+                buildername="html",
+                confoverrides={**self.overrides, "nitpicky": True},
+                status=None,
+                warning=sys.stderr,
+                warningiserror=True,
+            )
+            Showing.of(app).book = book
+            app.build()
+        return bool(app.statuscode)
+
+    def _failed(self, error: Exception) -> BookError:
+        log = self.work / "traceback.txt"
+        log.write_text(traceback.format_exc(), "utf-8")
+        return BookError(
+            f"the pages could not be rendered: {_said(error)}: nothing was published\n"
+            f"    → the whole of it stands in {os.path.relpath(log)}"
+        )
+
+
+def _said(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    kind = getattr(error, "category", type(error).__name__)
+    return f"{kind}: {lines[0]}" if lines else str(kind)

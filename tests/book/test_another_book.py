@@ -1,0 +1,196 @@
+"""A book that is not ours: its own layout and tags, with nothing but the extension."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CONF = """\
+project = "Another"
+extensions = ["myst_nb", "executed_book"]
+html_theme = "alabaster"
+exclude_patterns = ["_out", "drafts"]
+nb_execution_excludepatterns = ["old/*"]
+nb_execution_timeout = 60
+"""
+
+PAGE = """\
+---
+jupytext:
+  text_representation: {format_name: myst}
+kernelspec: {display_name: Python 3, language: python, name: python3}
+---
+# First
+
+```{code-cell} ipython3
+:id: colab-id
+%matplotlib inline
+import numpy as np
+import matplotlib.pyplot as plt
+from helper import seven
+```
+
+```{code-cell} ipython3
+:tags: [hide-input, some-tag-of-theirs]
+plt.plot(np.arange(3))
+```
+
+```{code-cell} ipython3
+:tags: [raises-exception]
+1 / 0
+```
+
+```{code-cell} ipython3
+:tags: [skip-execution]
+this_is = never + run
+```
+
+```{code-cell} ipython3
+:tags: [remove-stderr]
+import sys
+print("to stderr", file=sys.stderr)
+print(object(), seven(), open("data.txt").read())
+```
+
+It takes 3.2 times as long, 5 ms.
+
+```{code-cell} ipython3
+from myst_nb import glue
+glue("answer", 42, display=False)
+```
+
+Pasted: {glue}`answer`.
+
+```{code-cell} ipython3
+!echo from the shell
+%timeit -n1 -r1 seven()
+np.arange(4)
+```
+"""
+
+
+def notebook(*sources: str) -> str:
+    cells = [
+        {
+            "cell_type": "code",
+            "source": source,
+            "metadata": {"ExecuteTime": {}},
+            "outputs": [
+                {"output_type": "stream", "name": "stdout", "text": "stored before\n"}
+            ],
+            "execution_count": 7,
+        }
+        for source in sources
+    ]
+    title = {"cell_type": "markdown", "source": "# A notebook", "metadata": {}}
+    metadata = {"kernelspec": {"name": "theirs", "display_name": "Theirs"}}
+    whole = {"nbformat": 4, "nbformat_minor": 4, "metadata": metadata}
+    return json.dumps({**whole, "cells": [title, *cells]})
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The book built by Sphinx's own command, with the extension and nothing else."""
+    root = tmp_path_factory.mktemp("another")
+    source = root / "source"
+    (source / "old").mkdir(parents=True)
+    (source / "drafts").mkdir()
+    (source / "conf.py").write_text(CONF)
+    (source / "index.rst").write_text(
+        "Another\n=======\n\n.. toctree::\n\n   first\n   second\n   old/third\n"
+    )
+    (source / "first.md").write_text(PAGE)
+    (source / "helper.py").write_text("def seven():\n    return 7\n")
+    (source / "data.txt").write_text("some data")
+    (source / "second.ipynb").write_text(notebook("x = 6\nprint(x * 7)"))
+    (source / "old" / "third.ipynb").write_text(notebook("1 / 0"))
+    (source / "drafts" / "fourth.md").write_text(PAGE.replace("1 / 0", "("))
+    built = subprocess.run(
+        [sys.executable, "-m", "sphinx", "-W", "--keep-going", "source", "_out/html"],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert built.returncode == 0, built.stdout[-600:] + built.stderr[-600:]
+    return root / "_out" / "html"
+
+
+def text(site: Path, name: str) -> str:
+    page = (site / f"{name}.html").read_text("utf-8")
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", "", page))
+
+
+def test_what_other_books_use_works(site):
+    first = text(site, "first")
+    assert "ZeroDivisionError" in first
+    assert "division by zero" in first
+    assert "this_is = never + run" in first
+    assert "NameError" not in first
+    assert "&lt;object object at 0x" in first
+    assert "7 some data" in first, "modules and data beside the page are found"
+    assert "Pasted: 42." in first
+    assert "from the shell" in first
+    assert "array([0, 1, 2, 3])" in first
+    assert "to stderr" not in first.replace('print("to stderr"', "").replace(
+        "print(&quot;to stderr&quot;", ""
+    )
+
+
+def test_figures_look_as_their_author_made_them(site):
+    page = (site / "first.html").read_text("utf-8")
+    assert page.count("<img") == 1, "one figure, without a twin"
+    assert re.search(r'src="_images/\w+\.png"', page)
+
+
+def test_a_notebook_is_executed_and_an_excluded_one_left_as_it_is(site):
+    assert "42" in text(site, "second")
+    assert "stored before" not in text(site, "second")
+    third = text(site, "old/third")
+    assert "stored before" in third
+    assert "Executed" not in third, "it carries no stamp"
+    assert not (site / "drafts").exists()
+
+
+def test_each_cell_that_can_be_copied_is(site):
+    page = (site / "second.html").read_text("utf-8")
+    assert page.count('class="program-box"') == 1
+    first = (site / "first.html").read_text("utf-8")
+    assert first.count('class="program-box"') >= 3
+
+
+def test_a_second_build_executes_nothing(site):
+    again = subprocess.run(
+        [sys.executable, "-m", "sphinx", "-W", "source", "_out/html"],
+        cwd=site.parents[1],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert again.returncode == 0, again.stderr
+    assert "to execute" not in again.stdout
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("executed_book_folder = 'here'", "executed_book_folder is 'here'"),
+        ("executed_book_rules = ['nois']", "'all', or some of"),
+        ("executed_book_cell_seconds = 0", "how many seconds one cell may run"),
+        ("executed_book_figures = 'jpeg'", "it is how figures are drawn: 'png'"),
+        ("executed_book_pins = 3", "the folder with the pinned outputs"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_one_line(book, setting, said):
+    conf = book.root / "conf" / "conf.py"
+    conf.write_text(conf.read_text() + setting + "\n")
+    book.index()
+    status, output = book.build()
+    assert status == 1
+    assert said in output
+    assert "Traceback" not in output
