@@ -164,18 +164,19 @@ def _cell_kind(token: Token) -> str | None:
 
 def _cell(token: Token, kind: str, first: int) -> Stretch:
     assert token.map is not None
-    parsed = parse_directive_text(
-        _AnyDirective, "", token.content, validate_options=False
-    )
     fence = first + token.map[0]
-    return Stretch(
-        kind=kind,
-        text="\n".join(parsed.body),
-        line=fence + 1 + parsed.body_offset,
-        fence=fence,
-        options=parsed.options,
-        complaint=parsed.warnings[0].msg if parsed.warnings else None,
-    )
+    lines = token.content.splitlines()
+    made = Stretch(kind, "\n".join(lines), fence + 1, fence)
+    start = token.content.lstrip()[:1]
+    if lines and (not lines[0].strip() or lines[0].startswith("---") or start == ":"):
+        # Only where there may be options: looking for them is most of the reading.
+        parsed = parse_directive_text(
+            _AnyDirective, "", token.content, validate_options=False
+        )
+        made.text, made.options = "\n".join(parsed.body), parsed.options
+        made.line += parsed.body_offset
+        made.complaint = parsed.warnings[0].msg if parsed.warnings else None
+    return made
 
 
 def _text_between(lines: list[str], start: int, end: int, first: int) -> Stretch | None:
