@@ -6,7 +6,8 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from justafter import _internals, lens
+from justafter import lens
+from justafter._internals import _equations as _internals
 
 V = jax.ShapeDtypeStruct((3,), "float32")
 

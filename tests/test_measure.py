@@ -56,7 +56,7 @@ def test_a_spread_says_median_quartiles_and_interval():
 
 
 def test_the_interval_for_the_median_holds_95_percent():
-    from justafter._measure import _median_ranks
+    from justafter._measure._run import _median_ranks
 
     rng = np.random.default_rng(0)
     for n in (6, 9, 20, 100):
@@ -426,7 +426,7 @@ def test_every_number_in_html_is_marked_measured(results):
     [(2.0, "2.00 s"), (0.0123, "12.3 ms"), (4.56e-5, "45.6 µs"), (7.8e-9, "7.80 ns")],
 )
 def test_units(seconds, shown):
-    from justafter._measure_show import _time
+    from justafter._measure._show import _time
 
     assert _time(Spread.of([seconds]))[0] == shown
 

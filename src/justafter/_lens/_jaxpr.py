@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from .. import _internals
+from .._internals import _equations as _internals
 from ._model import Equation
 from ._source import Sources
 

@@ -5,7 +5,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 
-from .. import _internals
+from .._internals import _equations as _internals
 from ._hlo import CONTROL, FREE, RENAMING, Module, Raw, bare, rename
 from ._model import Equation, Span
 from ._source import Sources

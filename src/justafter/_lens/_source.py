@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 from types import CodeType
 from typing import Any
 
-from .. import _internals
+from .._internals import _equations as _internals
 from ._model import Source, Span
 
 _PACKAGE = str(Path(__file__).parent.parent)

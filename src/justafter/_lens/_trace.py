@@ -9,7 +9,7 @@ from typing import Any
 
 import jax
 
-from .. import _internals
+from .._internals import _equations as _internals
 from ._model import Costs
 
 Names = str | Sequence[str] | None

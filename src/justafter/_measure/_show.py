@@ -6,7 +6,7 @@ import html
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ._measure import Comparison, Measurement, Provenance, Spread
+    from ._run import Comparison, Measurement, Provenance, Spread
 
 _UNITS = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
 

@@ -18,8 +18,8 @@ from typing import Any, Self
 import jax
 import numpy as np
 
-from . import _internals
-from ._measure_show import as_html, as_text, plot
+from .. import _internals
+from ._show import as_html, as_text, plot
 
 # One sample lasts at least this long, by timing several calls together where one is
 # shorter: a hundred times what reading the clock costs.
