@@ -188,6 +188,11 @@ def plain_names(text: str) -> str:
     return re.sub(rf"(%[\w\-.]*?){_TAG}(?=\d)", r"\1value", text)
 
 
+def plain_name(name: str) -> str:
+    """One such name, as :func:`plain_names` writes it."""
+    return plain_names(f"%{name}")[1:]
+
+
 def untagged(text: str, names: dict[tuple[int, ...], str]) -> str:
     """Give HLO's text with the scopes that numbers stand for.
 

@@ -18,6 +18,7 @@ FATES = {
     "unknown": "cannot tell: XLA kept no record",
     "wrapper": "",
 }
+INFERRED = "~ inferred: XLA's own record names another equation, or none"
 _WIDTH = 68
 
 
@@ -140,13 +141,15 @@ def kernel_title(kernel: Kernel, equations: tuple[Equation, ...]) -> str:
 
 
 def kernel_lines(view: Lens) -> Iterator[str]:
-    """Write each kernel: name, kind, type, equations, primitives."""
+    """Write each kernel: name, kind, type, costs, primitives, equations."""
     if not view.kernels:
         yield "  no kernel: nothing is left to compute"
     kinds = max((len(k.kind) for k in view.kernels), default=0)
     types = max((len(k.type) for k in view.kernels), default=0)
+    costs = [cost_words(one) for one in view.kernel_costs]
+    wide = max(map(len, costs), default=0)
     where: tuple[str, ...] = ()
-    for kernel in view.kernels:
+    for kernel, cost in zip(view.kernels, costs, strict=True):
         if kernel.where != where:
             where = kernel.where
             yield f"  {' > '.join(where) or 'after'}:"
@@ -154,7 +157,17 @@ def kernel_lines(view: Lens) -> Iterator[str]:
         head = f"  {pad}k{kernel.index:<4}{kernel.kind:<{min(kinds, 24)}}  "
         title = kernel_title(kernel, view.equations)
         origin = "added by XLA" if kernel.appeared else f"{title}  [{origins(kernel)}]"
-        yield f"{head}{kernel.type:<{min(types, 24)}}  {origin}"
+        yield f"{head}{kernel.type:<{min(types, 24)}}  {cost:>{wide}}  {origin}"
+    if any(kernel.inferred for kernel in view.kernels):
+        yield f"  {INFERRED}"
+
+
+def cost_words(costs: Costs) -> str:
+    """Write what a kernel costs in one run, as far as XLA knows."""
+    if costs.bytes_accessed is None:
+        return "cost unknown"
+    flops = (costs.flops or 0) + (costs.transcendentals or 0)
+    return f"{flops:,.0f} FLOP {costs.bytes_accessed:,.0f} B"
 
 
 def origins(kernel: Kernel) -> str:
