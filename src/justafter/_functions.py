@@ -79,6 +79,8 @@ def name_of(fn: Any) -> str:
     """A name for a callable: its own, or that of what a partial calls."""
     while isinstance(fn, functools.partial):
         fn = fn.func
+    if is_jitted(fn) and not hasattr(fn, "__name__"):
+        fn = unjitted(fn)
     return getattr(fn, "__name__", None) or type(fn).__name__
 
 

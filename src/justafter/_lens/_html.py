@@ -22,7 +22,6 @@ from ._text import (
     INFERRED,
     compile_time,
     cost_words,
-    cut,
     fate,
     kernel_title,
     summary,
