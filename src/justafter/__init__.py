@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 # their names is first asked for, so that importing this package costs next to nothing.
 _HOMES = {
     "_lens": "Costs Equation Instruction Kernel Lens Link Source Span lens",
-    "_measure": "Comparison Measurement Provenance Spread measure",
+    "_measure": "Change Comparison Measurement Provenance Spread measure",
     "_watch": "Compilation Log Reason Record RetraceError Trace watch",
 }
 _NAMES = {name: home for home, names in _HOMES.items() for name in names.split()}

@@ -31,6 +31,11 @@ def is_jitted(fn: Any) -> bool:
     return callable(fn) and callable(getattr(fn, "lower", None))
 
 
+def is_jax_jitted(fn: Any) -> bool:
+    """Whether `jax.jit` itself made a callable, and no library around it."""
+    return is_jitted(fn) and type(fn).__module__.partition(".")[0] in ("jax", "jaxlib")
+
+
 def inner(fn: Any) -> Any:
     """Unwrap one layer of a callable; None at the bottom."""
     if isinstance(fn, functools.partial):

@@ -116,3 +116,13 @@ def compiling(lowered: Any, compiled: Any) -> Iterator[None]:
         yield
     finally:
         kind.compile = before  # type: ignore[method-assign]
+
+
+def is_tracing() -> bool:
+    """Whether JAX is tracing here (False where this JAX does not tell)."""
+    try:
+        from jax._src import core
+
+        return not core.trace_state_clean()
+    except (AttributeError, ImportError):
+        return False

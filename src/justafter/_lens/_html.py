@@ -342,9 +342,11 @@ def origin(one: Kernel) -> str:
     """Say which equations a kernel came from, and how that is known."""
     if one.appeared:
         return "appeared: added by XLA"
-    if not one.members:
-        return f"from one of {listed(list(map(str, one.maybe)))}"
     marked = [f"{'~' * (i in one.inferred)}{i}" for i in one.members]
+    if one.maybe:
+        marked.append(f"one of {listed(list(map(str, one.maybe)))}")
+    elif one.lost:
+        marked.append("cannot tell which")
     return f"from {listed(marked)}"
 
 

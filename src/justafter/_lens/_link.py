@@ -53,6 +53,7 @@ def kernel(marks: Marks, step: Step, index: int) -> Kernel:
         where=step.where,
         inferred=tuple(sorted(inferred & members)),
         maybe=tuple(sorted(maybe - members)),
+        lost=any(raw.name in marks.lost for raw in raws),
     )
 
 

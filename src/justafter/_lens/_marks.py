@@ -37,6 +37,7 @@ class Marks:
         inferred: equations by the name of an instruction that has another record, or
             none.
         choices: the equations of which one made an instruction, by its name.
+        lost: the names of instructions that no known equation made.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class Marks:
                 self._ends[eqn.tags[cut:]] = eqn.index
         self.inferred: dict[str, tuple[int, ...]] = {}
         self.choices: dict[str, tuple[int, ...]] = {}
+        self.lost: set[str] = set()
         self._constant: dict[str, bool] = {}
         self._recorded = {
             raw.name: tuple(self._read(raw)) for raw in module.instructions()
@@ -69,6 +71,8 @@ class Marks:
         """List the equations of an instruction: several where XLA merged some."""
         recorded = self._recorded.get(raw.name, ())
         inferred = self.inferred.get(raw.name, ())
+        if raw.name in self.lost:  # no choice of the equations on record made it
+            return ()
         if inferred:  # a loop is no product, though XLA wrote its name on one
             recorded = tuple(i for i in recorded if not self._equations[i].regions)
         return tuple(dict.fromkeys((*recorded, *inferred)))
@@ -190,6 +194,8 @@ class Marks:
             self.inferred[raw.name] = choice
         elif choice:
             self.choices[raw.name] = choice
+        if raw.opcode in HEAVY and len(choice) != 1:
+            self.lost.add(raw.name)
 
     def _from_users(self, raw: Raw) -> tuple[int, ...]:
         """The equations that the next reader names as its source, and can make this.
@@ -267,7 +273,7 @@ class Marks:
 
     def _likely(self, raw: Raw) -> set[int]:
         """Makers anywhere that have no instruction yet."""
-        linked = self.linked
+        linked = {i for one in self._module.instructions() for i in self.work(one)}
         free = [
             eqn
             for eqn in self._equations
@@ -280,13 +286,18 @@ class Marks:
         fitting = [eqn for eqn in makers if fits(eqn, raw)]
         composites = [eqn for eqn in free if is_composite(eqn)]
         heavy = makers if raw.opcode in HEAVY else []
-        return {eqn.index for eqn in fitting or composites or heavy}
+        found = fitting or composites or heavy
+        return {eqn.index for eqn in found} or self._several(raw)
 
-    @property
-    def linked(self) -> set[int]:
-        """The equations that some instruction computes."""
-        found = {i for raw in self._module.instructions() for i in self.work(raw)}
-        return found | {i for found in self.choices.values() for i in found}
+    def _several(self, raw: Raw) -> set[int]:
+        """Those that have such an instruction, and may be more than one."""
+        return {
+            i
+            for one in self._module.instructions()
+            if one.opcode == raw.opcode
+            for i in self.of(one)
+            if is_composite(self._equations[i])
+        }
 
     def unexplained(self) -> Iterator[Raw]:
         """The instructions that run and that no equation is known for."""

@@ -165,6 +165,7 @@ class Kernel:
         inferred: those of the members that XLA's own record does not name. They are
             the only ones that can have made what the kernel computes.
         maybe: equations of which one made it, where XLA's record leaves a choice.
+        lost: True if it holds work of which it cannot be told which equation made it.
     """
 
     index: int
@@ -176,11 +177,12 @@ class Kernel:
     where: tuple[str, ...] = ()
     inferred: tuple[int, ...] = ()
     maybe: tuple[int, ...] = ()
+    lost: bool = False
 
     @property
     def appeared(self) -> bool:
         """True if no equation can have made it: XLA added it."""
-        return not self.members and not self.maybe
+        return not (self.members or self.maybe or self.lost)
 
 
 @dataclass(frozen=True)

@@ -174,4 +174,6 @@ def origins(kernel: Kernel) -> str:
     """Write the equations in a kernel: inferred ones with a tilde, choices with or."""
     members = [f"{'~' * (i in kernel.inferred)}{i}" for i in kernel.members]
     choice = several(list(map(str, kernel.maybe)), " or ")
+    if not choice and kernel.lost:
+        return " ".join([*members, "cannot tell"])
     return " ".join([*members, *([f"one of {choice}"] if choice else [])])

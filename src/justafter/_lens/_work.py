@@ -69,6 +69,14 @@ _MAKES: dict[str, frozenset[str]] = {
     "atan2": frozenset({"atan2"}),
 }  # fmt: skip
 
+# These put values elsewhere, and compute nothing, whatever the values are.
+_MOVES = frozenset({
+    "iota", "reshape", "squeeze", "expand_dims", "transpose", "broadcast_in_dim",
+    "slice", "concatenate", "pad", "rev", "split", "dynamic_slice", "select_n", "copy",
+    "dynamic_update_slice", "copy_p", "device_put", "stop_gradient", "reduce_sum",
+    "optimization_barrier", "convert_element_type", "add", "sub", "neg", "add_any",
+})  # fmt: skip
+
 _COMPLEX = re.compile(r"\bc(?:64|128)\b")
 
 
@@ -96,12 +104,14 @@ def kind_of(type_: str) -> str:
 
 def is_light(eqn: Equation) -> bool:
     """Whether an equation only moves, compares or combines values cheaply."""
-    return _MAKES.get(eqn.primitive) == _LIGHT and not _is_complex(eqn)
+    return _MAKES.get(eqn.primitive) == _LIGHT and not is_composite(eqn)
 
 
 def is_composite(eqn: Equation) -> bool:
     """Whether an equation may become any number of instructions of any kind."""
-    return not eqn.regions and (eqn.primitive not in _MAKES or _is_complex(eqn))
+    if eqn.regions or eqn.primitive in _MOVES:
+        return False
+    return eqn.primitive not in _MAKES or _is_complex(eqn)
 
 
 def _is_complex(eqn: Equation) -> bool:

@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import jax
-
 from .. import _functions, _internals
 from ._record import Compilation, Record, Trace
 from ._show import as_html, as_text, names_of, shortest
@@ -399,7 +397,7 @@ class Log(Mapping[str, Record]):
 
     def _check_told(self, fun: Fun, mine: Identity) -> None:
         """Refuse to say zero of a function that a library may hide from us."""
-        is_plain = isinstance(fun, jax.stages.Wrapped) or not _functions.is_jitted(fun)
+        is_plain = _functions.is_jax_jitted(fun) or not _functions.is_jitted(fun)
         seen = [*self._opaque, *(r.qualname for r in self.records if r._is_hidden)]
         if not is_plain and seen:
             raise KeyError(
