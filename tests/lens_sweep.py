@@ -425,7 +425,7 @@ def sweep(only: str = "", slopes: bool = True) -> Sweep:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for family, name, fn in functions():
-            if not family.startswith(only):
+            if only and family != only and not family.startswith(f"{only}."):
                 continue
             call = call_of(family, name, fn)
             if call is None:
@@ -435,7 +435,7 @@ def sweep(only: str = "", slopes: bool = True) -> Sweep:
             slope = slope_of(*call) if slopes and family != "lax" else None
             if slope is not None:
                 found.look(f"{family}, gradients", name, slope, call[1])
-        for name, fn in WRITTEN.items() if not only else ():
+        for name, fn in WRITTEN.items() if only in ("", "written") else ():
             found.look("control flow and solvers", name, fn, (A, A))
             if (slope := slope_of(fn, (A, A))) is not None:
                 found.look("control flow and solvers, gradients", name, slope, (A, A))

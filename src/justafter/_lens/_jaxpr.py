@@ -173,6 +173,7 @@ class Collector:
             primitive=eqn.primitive.name,
             text=self._text(eqn),
             outputs=tuple(map(self._namer.type, eqn.outvars)),
+            inputs=tuple(map(self._namer.type, eqn.invars)),
             span=span,
             scope=_equations.scope(eqn),
             fate=fate,

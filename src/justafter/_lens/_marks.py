@@ -9,7 +9,7 @@ from ._graph import Graph, nearest
 from ._hlo import CONTROL, FREE, RENAMING, Module, Raw
 from ._model import Equation, Span
 from ._source import Sources
-from ._work import HEAVY, can_make, fits, is_composite, is_light, is_maker
+from ._work import HEAVY, can_make, fits, is_composite, is_light, is_maker, is_part
 
 Start = tuple[str, int, int]
 
@@ -204,20 +204,21 @@ class Marks:
         equation's mark only on the bitcast back to the wanted shape.
         """
         queue, seen = [raw], {raw.name}
+        parts: dict[int, None] = {}
         while queue:
             for user in self._readers(queue.pop()):
-                if user.name in seen or user.opcode not in _MOVING:
+                if user.name in seen:
                     continue
                 seen.add(user.name)
-                found = [
-                    i
-                    for i in self._recorded[user.name]
-                    if is_maker(self._equations[i], raw)
-                ]
-                if found:
+                recorded = [self._equations[i] for i in self._recorded[user.name]]
+                if user.opcode not in _MOVING:
+                    # Next to what it is combined with, by one equation of several.
+                    parts |= {e.index: None for e in recorded if is_part(e, raw)}
+                    continue
+                if found := [e.index for e in recorded if is_maker(e, raw)]:
                     return tuple(found)
                 queue.append(user)
-        return ()
+        return tuple(parts) if len(parts) == 1 else ()
 
     def _readers(self, raw: Raw) -> Iterator[Raw]:
         """The instructions that read a value, inside fusions as well."""

@@ -81,6 +81,7 @@ class Equation:
         primitive: the primitive's name, such as ``"dot_general"``.
         text: the equation on one line.
         outputs: the types of its results, such as ``("f32[3,4]",)``.
+        inputs: the types of what it reads.
         span: the Python expression it came from; None if JAX kept none.
         expression: the text of that expression; None where there is no source.
         scope: transformations and named scopes around it, such as
@@ -118,6 +119,7 @@ class Equation:
     regions: tuple[str, ...] = ()
     maybe: tuple[int, ...] = ()
     fixed: bool = False
+    inputs: tuple[str, ...] = ()
     library: tuple[Span, ...] = field(default=(), repr=False)
     tags: tuple[int, ...] = field(default=(), repr=False)
 

@@ -115,7 +115,7 @@ def is_composite(eqn: Equation) -> bool:
 
 
 def _is_complex(eqn: Equation) -> bool:
-    return any(map(_COMPLEX.match, eqn.outputs)) or bool(_COMPLEX.search(eqn.text))
+    return any(map(_COMPLEX.match, (*eqn.outputs, *eqn.inputs)))
 
 
 def can_make(eqn: Equation, raw: Raw) -> bool:
@@ -134,6 +134,12 @@ def is_maker(eqn: Equation, raw: Raw) -> bool:
     if raw.opcode in HEAVY:
         return raw.opcode in _MAKES[eqn.primitive]
     return is_light(eqn) and raw.opcode not in FREE
+
+
+def is_part(eqn: Equation, raw: Raw) -> bool:
+    """Whether an instruction may be one of several that an equation becomes."""
+    made = _MAKES.get(eqn.primitive)
+    return is_composite(eqn) and (made is None or raw.opcode in made)
 
 
 def fits(eqn: Equation, raw: Raw) -> bool:
