@@ -13,6 +13,7 @@ import pytest
 
 import justafter._internals as internals
 from justafter import Comparison, Measurement, Spread, measure
+from justafter._measure._busy import Waiting
 
 pytest_plugins = ["pytester"]
 
@@ -46,6 +47,8 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
+    # Others on this machine are no part of a time that the test turns.
+    monkeypatch.setattr(Waiting, "share_until", lambda self, later: 0.0)
     monkeypatch.setattr(time, "perf_counter", clock)
     monkeypatch.setattr(time, "sleep", clock.sleep)
     return clock
@@ -238,6 +241,29 @@ def test_measure_and_timeit_agree(kind):
     # What else the machine does falls on one of the two alone, now and then; the clock
     # above shows the exact agreement. A wrong answer is wrong five times in five.
     assert any(agrees() for _ in range(5))
+
+
+def test_a_busy_machine_widens_the_interval(clock, monkeypatch):
+    quiet = measure(clock.work(1e-3))
+    assert quiet.reached
+    monkeypatch.setattr(Waiting, "share_until", lambda self, later: 0.5)
+    busy = measure(clock.work(1e-3))
+    assert busy.steady.median == pytest.approx(1e-3)
+    assert busy.steady.least <= 0.5e-3
+    assert busy.steady.most >= 2e-3
+    assert not busy.reached
+    assert "50% of its time the process waited for a CPU" in busy.note
+
+
+@pytest.mark.skipif(not Waiting.now().ran, reason="the system does not tell")
+def test_waiting_is_seen():
+    before, start = Waiting.now(), time.process_time()
+    while time.process_time() - start < 0.05:
+        pass
+    after = Waiting.now()
+    assert after.ran - before.ran >= 0.04
+    assert 0 <= before.share_until(after) < 1
+    assert Waiting(1, 1).share_until(Waiting(2, 4)) == 0.75
 
 
 # ------------------------------------------------------------------------------- stages

@@ -10,9 +10,11 @@ import jax
 def estimate(text: str) -> dict[str, float] | None:
     """What XLA's analysis says of an HLO module; None where this JAX has none."""
     try:
-        from jax._src.lib import _jax, xla_client
+        import jax._src.lib as library
 
-        module: Any = xla_client.hlo.hlo_module_from_text(text)
-        return dict(_jax.hlo_module_cost_analysis(jax.devices()[0].client, module))
+        lib: Any = library
+        module = lib.xla_client.hlo.hlo_module_from_text(text)
+        analysis = lib._jax.hlo_module_cost_analysis
+        return dict(analysis(jax.devices()[0].client, module))
     except (AttributeError, ImportError, RuntimeError):
         return None

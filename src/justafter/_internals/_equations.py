@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from types import CodeType
 from typing import Any
 
-from jax.extend import core as _core
+import jax.extend.core as _core
 
 try:
     from jax._src import source_info_util as _source_info
@@ -24,6 +24,11 @@ _UNSAFE = re.compile(r"[^\w<>.\-]")
 # Their inner jaxprs say how to combine two numbers, or are a kernel of their
 # own; lowering rules match on them, so they stay untouched.
 _LEAVES = {"pallas_call", "reduce", "reduce_window", "select_and_scatter", "sort"}
+
+_JAXPRS: tuple[type, ...] = (
+    getattr(_core, "ClosedJaxpr"),  # noqa: B009 (which is another name's, since 0.11)
+    _core.Jaxpr,
+)
 
 Place = tuple[str, str, int, int, int, int]
 
@@ -82,7 +87,7 @@ def sub_jaxprs(eqn: Any) -> list[tuple[str, Any]]:
 
 
 def _found(key: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, (_core.ClosedJaxpr, _core.Jaxpr)):
+    if isinstance(value, _JAXPRS):
         yield key, value
     elif isinstance(value, (tuple, list)):
         fields = getattr(value, "_fields", range(len(value)))
@@ -134,7 +139,7 @@ class Numbered:
         return self._numbers.get(id(eqn))
 
     def _value(self, value: Any) -> Any:
-        if isinstance(value, (_core.ClosedJaxpr, _core.Jaxpr)):
+        if isinstance(value, _JAXPRS):
             # A jaxpr that two equations share stays shared, or the program would grow.
             if id(value) not in self._seen:
                 self._kept.append(value)

@@ -189,7 +189,8 @@ def _tell_trace(trace: Fun) -> Fun:
     ) -> Any:
         pending = _Pending(fun, (ji, dbg, avals, args, kwargs))
         _here.pending.append(pending)
-        start, error = time.perf_counter(), None
+        start = time.perf_counter()
+        error: type[BaseException] | None = None
         try:
             return trace(fun, ji, ctx_mesh, dbg, avals, args, kwargs)
         except BaseException as raised:
@@ -200,7 +201,7 @@ def _tell_trace(trace: Fun) -> Fun:
             _here.pending.pop()
             call = pending.call
             if call is not None and (error is None or not issubclass(error, Veto)):
-                name = error and error.__name__
+                name = None if error is None else error.__name__
                 _tell(lambda listener: listener.traced(call, seconds, name))
 
     return _trace_for_jit
@@ -280,7 +281,8 @@ def _tell_load(event: str, **details: Any) -> None:
         _here.loaded = True
 
 
-def _tell_compilation(event: str, seconds: float, **details: Any) -> None:
+def _tell_compilation(event: str, duration_secs: float, **details: Any) -> None:
+    seconds = duration_secs
     if event != _COMPILE_EVENT:
         return
     loaded, _here.loaded = _here.loaded, False

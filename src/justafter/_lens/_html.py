@@ -231,7 +231,9 @@ def marked(
     family: dict[int, list[int]],
 ) -> str:
     """Wrap each span in an element; inner expressions nest in outer ones."""
-    out, ends, place = [], [], 0
+    out: list[str] = []
+    ends: list[int] = []
+    place = 0
 
     def close(until: int) -> None:
         nonlocal place

@@ -75,7 +75,7 @@ def letters(number: int) -> str:
 def short_type(aval: Any) -> str:
     """Write a type as jaxprs do, such as ``f32[3,4]``."""
     try:
-        return aval.str_short(short_dtypes=True)
+        return str(aval.str_short(short_dtypes=True))
     except (AttributeError, TypeError):
         return str(aval)
 
@@ -139,7 +139,9 @@ class Collector:
         scope, outer = len(self._scopes), None
         if parent is not None:
             outer = self._nodes[parent.index][1]
-        self._scopes.append(Scope(parent and parent.index, outer, jaxpr))
+        self._scopes.append(
+            Scope(None if parent is None else parent.index, outer, jaxpr)
+        )
         # What a loop's body gets changes from turn to turn, whatever it is at first.
         inner = parent is None or parent.primitive in ("scan", "while")
         known = [] if inner or parent is None or not parent.fixed else jaxpr.invars
@@ -246,7 +248,7 @@ def head(eqn: Any) -> str:
 def value_text(value: Any) -> str:
     """Write a parameter's value; a function by its name alone."""
     if callable(value) and hasattr(value, "__name__"):
-        return value.__name__
+        return str(value.__name__)
     return str(value)
 
 

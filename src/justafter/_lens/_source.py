@@ -72,7 +72,7 @@ class _File:
 
     path: str
     lines: list[str] = field(default_factory=list)
-    tree: ast.AST | None = None
+    tree: ast.Module | None = None
 
     @classmethod
     def read(cls, path: str) -> _File:
@@ -105,7 +105,7 @@ class _File:
         """The code of each function, as the file's text has it now."""
         if self.tree is None:
             return []
-        code = compile(self.tree, self.path, "exec", dont_inherit=True)  # type: ignore[arg-type]
+        code = compile(self.tree, self.path, "exec", dont_inherit=True)
         return list(_inner_codes(code))
 
     @functools.cached_property

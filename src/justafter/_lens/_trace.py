@@ -139,7 +139,8 @@ class Opened:
 
     def arrays(self, args: Any, kwargs: Any) -> list[Any]:
         """The arrays of arguments of this structure."""
-        leaves = self.tree.flatten_up_to((args, kwargs))
+        tree: Any = self.tree
+        leaves = tree.flatten_up_to((args, kwargs))
         pairs = zip(leaves, self.static, strict=True)
         return [leaf for leaf, is_static in pairs if not is_static]
 

@@ -46,7 +46,7 @@ class Provenance:
     @classmethod
     def now(cls) -> Self:
         """Of this process, at this moment (UTC)."""
-        import jaxlib
+        from importlib.metadata import version
 
         device = jax.devices()[0]
         return cls(
@@ -55,7 +55,7 @@ class Provenance:
             device_count=jax.device_count(),
             cpus=os.cpu_count() or 1,
             jax=jax.__version__,
-            jaxlib=jaxlib.__version__,
+            jaxlib=version("jaxlib"),
             numpy=np.__version__,
             python=platform.python_version(),
             date=datetime.now(UTC).isoformat(timespec="seconds"),

@@ -16,6 +16,7 @@ import numpy as np
 
 from .. import _functions, _internals
 from . import _saved
+from ._busy import ORDINARY, Waiting
 from ._provenance import Provenance
 from ._results import Comparison, Measurement
 from ._runner import Runner
@@ -94,26 +95,36 @@ def _steady(
 ) -> tuple[Spread, bool, list[str]]:
     values: list[float] = []
 
-    def is_enough() -> bool:
-        return Spread.of(values, runner.calls).precision <= precision
+    def spread() -> Spread:
+        share = before.share_until(Waiting.now())
+        found = Spread.of(values, runner.calls)
+        return found.widened(share) if share > ORDINARY else found
 
     with _Uncollected():
         runner.warm_up(budget)
+        before = Waiting.now()
         reached, interrupted = in_blocks(
             lambda: values.append(runner.sample()),
             runner.sample,
-            is_enough,
+            lambda: spread().precision <= precision,
             lambda: runner.is_spent and bool(values),
             budget,
         )
-    spread = Spread.of(values, runner.calls)
-    return spread, reached, _about(runner, spread, interrupted)
+    found, share = spread(), before.share_until(Waiting.now())
+    return found, reached, _about(runner, found, interrupted, share)
 
 
-def _about(runner: Runner, spread: Spread, interrupted: bool) -> list[str]:
+def _about(
+    runner: Runner, spread: Spread, interrupted: bool, share: float
+) -> list[str]:
     said = [f"interrupted after {spread.samples} samples"] * interrupted
     said += ["stopped at the number of calls that was allowed"] * runner.is_spent
-    if spread.is_dependent:
+    if share > 0.1:
+        said.append(
+            f"the machine was busy: {share:.0%} of its time the process waited for a "
+            "CPU, and the interval is wide"
+        )
+    elif spread.is_dependent:
         said.append("the samples drift or come in runs: the interval is wide")
     return said
 
@@ -146,9 +157,9 @@ def _stages(
             runner.notes.append(_not_apart(fn))
         return {"first": Spread.of([seconds])}, runner
     seen: dict[str, list[float]] = {}
+    runner = Runner(fresh, args, kwargs, limit)
     begin = time.perf_counter()
     while True:
-        runner = Runner(fresh, args, kwargs, limit)
         for name, seconds in _once(fresh, runner):
             seen.setdefault(name, []).append(seconds)
         done = len(seen["first"])
@@ -156,6 +167,7 @@ def _stages(
         if done >= _MIN_STAGES and (done >= _MAX_STAGES or spent > budget / 2):
             break
         fresh = _fresh(fn)
+        runner = Runner(fresh, args, kwargs, limit)  # type: ignore[arg-type]
     return {name: Spread.of(values) for name, values in seen.items()}, runner
 
 

@@ -92,7 +92,7 @@ class Runner:
         self.fn, self.args, self.kwargs = fn, args, kwargs
         self.limit = limit
         self.donates = False
-        self.wait: Wait = jax.block_until_ready  # type: ignore[assignment]
+        self.wait: Wait = jax.block_until_ready
         self.calls = 1
         self.made = 0
         self.notes: list[str] = []
@@ -221,7 +221,7 @@ def _way_to_wait(result: Any) -> tuple[Wait, str]:
         return no_wait, "returns an asyncio future, which cannot be waited for here"
     leaves, found = jax.tree.leaves(result), paths(result)
     if found and len(found) == sum(map(is_concrete, leaves)):
-        return jax.block_until_ready, ""  # type: ignore[return-value]
+        return jax.block_until_ready, ""
     if found:
         return _path_wait(found), ""
     if leaves:

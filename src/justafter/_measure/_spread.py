@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -87,6 +87,15 @@ class Spread:
         return cls(
             median, low, high, least, most, int(values.size), int(calls), follows
         )
+
+    def widened(self, share: float) -> Self:
+        """The same, of a process that waited this share of its time for a CPU.
+
+        At another moment it may wait for none, or twice as long: no sample says which.
+        """
+        least = min(self.least, self.median * (1 - share))
+        most = max(self.most, self.median / (1 - share))
+        return replace(self, least=least, most=most)
 
     @property
     def precision(self) -> float:

@@ -97,7 +97,8 @@ def place(leaf: Any) -> str:
         return "on the host"
     if on_mesh := mesh_place(leaf.sharding):
         return on_mesh
-    names = sorted(f"{one.platform}:{one.id}" for one in leaf.sharding.device_set)
+    devices: Any = leaf.sharding.device_set
+    names = sorted(f"{one.platform}:{one.id}" for one in devices)
     where = f"on {' and '.join(names)}"
     return where if leaf.committed else f"{where}, not committed"
 
@@ -115,7 +116,7 @@ def _bound_for(leaf: Any) -> str:
     """Where a call puts an array: from the host, where an uncommitted one would be."""
     if isinstance(leaf, jax.Array | jax.core.Tracer):
         return place(leaf)
-    device = jax.config.jax_default_device or jax.devices()[0]
+    device: Any = jax.config.jax_default_device or jax.devices()[0]
     if isinstance(device, str):
         device = jax.devices(device)[0]
     return f"on {device.platform}:{device.id}, not committed"

@@ -71,7 +71,8 @@ def _distance(new: Signature, old: Signature) -> int:
         _apart(leaf, old.leaves.get(name)) for name, leaf in new.leaves.items()
     )
     context = not equal(new.context, old.context)
-    return static + leaves + context + (new.form != old.form) + (new.tree != old.tree)
+    apart = static + leaves + context
+    return apart + int(new.form != old.form) + int(bool(new.tree != old.tree))
 
 
 def _apart(new: Leaf, old: Leaf | None) -> int:

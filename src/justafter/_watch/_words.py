@@ -116,7 +116,7 @@ def _alike(old: Any, new: Any) -> str:
     if type(old) is not type(new):
         modules = type(old).__module__, type(new).__module__
         return f"was a {modules[0]}.{kind}, now a {modules[1]}.{kind}"
-    if type(new).__eq__ is object.__eq__:
+    if getattr(type(new), "__eq__") is object.__eq__:  # noqa: B009
         return f"is another {kind} than before, and {kind} compares by identity"
     return f"is another {kind}, written like the one before but not equal to it"
 
