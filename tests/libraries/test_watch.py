@@ -1,5 +1,8 @@
 """watch on functions that libraries jit: Equinox, Flax NNX, Diffrax, Optax."""
 
+import subprocess
+import sys
+
 import diffrax
 import equinox as eqx
 import jax
@@ -163,6 +166,20 @@ def test_a_function_that_was_not_called_while_a_library_worked():
     with watch() as log:
         jax.jit(lambda y: eqx.filter_jit(jnp.sin)(y))(1.0)
     assert log[step].traces == 0
+
+
+def test_nothing_is_printed_when_python_ends(tmp_path):
+    program = tmp_path / "p.py"
+    program.write_text(
+        "import jax, equinox as eqx\n"
+        "from justafter import watch\n"
+        "@watch\n@jax.jit\ndef f(x): return x\n"
+        "@watch\n@eqx.filter_jit\ndef g(x): return x\n"
+        "f(1.0); g(1.0); log = watch()\n"
+    )
+    command = [sys.executable, str(program)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def test_a_function_warmed_up_before(made):

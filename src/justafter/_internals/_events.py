@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 import threading
 import time
 import warnings
@@ -128,9 +129,15 @@ def listen(listener: Callable[[], Listener | None]) -> None:
         _listeners = (*_listeners, listener)
 
 
-def unlisten(listener: Callable[[], Listener | None]) -> None:
+def unlisten(
+    listener: Callable[[], Listener | None],
+    is_ending: Callable[[], bool] = sys.is_finalizing,
+) -> None:
     """Stop telling `listener`; the last one to go leaves JAX as it was."""
     global _listeners
+    # A log may be collected when Python ends, and this module's names are gone.
+    if is_ending():
+        return
     with _lock:
         before = _listeners
         _listeners = tuple(known for known in before if known is not listener)

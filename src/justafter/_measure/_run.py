@@ -50,6 +50,7 @@ def in_blocks(
     is_enough: Callable[[], bool],
     is_spent: Callable[[], bool],
     budget: float,
+    most: int = _BLOCK_SAMPLES,
 ) -> tuple[bool, bool]:
     """Take samples in blocks over the budget.
 
@@ -60,6 +61,7 @@ def in_blocks(
             when half the budget is spent.
         is_spent: whether no more calls are allowed.
         budget: seconds to spread the blocks over.
+        most: how many samples a block has at most.
 
     Returns:
         Whether it was enough, and whether it was interrupted.
@@ -73,7 +75,7 @@ def in_blocks(
                 time.sleep(pause)
                 warm()
             end = due + budget / _BLOCKS
-            for i in range(_BLOCK_SAMPLES):
+            for i in range(most):
                 if is_spent() or (i and clock() >= end):
                     break
                 take()
@@ -109,16 +111,19 @@ def _steady(
             lambda: spread().precision <= precision,
             lambda: runner.is_spent and bool(values),
             budget,
+            runner.room(_BLOCKS, _BLOCK_SAMPLES),
         )
     found, share = spread(), before.share_until(Waiting.now())
-    return found, reached, _about(runner, found, interrupted, share)
+    said = _about(runner, found, interrupted, share)
+    if runner.is_spent and not reached:
+        said.append("stopped at the number of calls that was allowed")
+    return found, reached, said
 
 
 def _about(
     runner: Runner, spread: Spread, interrupted: bool, share: float
 ) -> list[str]:
     said = [f"interrupted after {spread.samples} samples"] * interrupted
-    said += ["stopped at the number of calls that was allowed"] * runner.is_spent
     if share > 0.1:
         said.append(
             f"the machine was busy: {share:.0%} of its time the process waited for a "
@@ -404,6 +409,7 @@ def _rounds(
             is_enough,
             is_spent,
             budget * len(names),
+            min(one.room(_BLOCKS, _BLOCK_SAMPLES) for one in runners.values()),
         )
     said = [f"{n} {note}" for n, one in runners.items() for note in one.notes]
     said += [f"interrupted after {len(seen[baseline])} rounds"] * interrupted

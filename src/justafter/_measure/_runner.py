@@ -103,6 +103,11 @@ class Runner:
         """Whether another sample would go beyond the calls that are allowed."""
         return self.made + self.calls > self.limit
 
+    def room(self, blocks: int, most: int) -> int:
+        """How many samples a block may have, so that all blocks get some."""
+        left = (self.limit - self.made) // self.calls // blocks - 1
+        return min(max(left, 1), most)
+
     def first(self) -> float:
         """Seconds for one call; learns how to wait, and whether inputs are consumed.
 
