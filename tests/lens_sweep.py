@@ -414,9 +414,13 @@ def is_sound(fn: Callable[..., Any], args: Any) -> bool:
 
 def could(opcode: str, primitive: str, is_complex: bool) -> bool:
     """Whether a primitive can become an operation, by a table of this file's own."""
-    if re.fullmatch(WATCHED[opcode], primitive) or BUILT.fullmatch(primitive):
+    if re.fullmatch(WATCHED[opcode], primitive):
         return True
-    return is_complex and opcode != "dot" and bool(COMPLEX.fullmatch(primitive))
+    if opcode in ("dot", "convolution"):  # nothing else is made of products
+        return primitive == "scaled_dot"
+    if BUILT.fullmatch(primitive):
+        return True
+    return is_complex and bool(COMPLEX.fullmatch(primitive))
 
 
 def sweep(only: str = "", slopes: bool = True) -> Sweep:

@@ -121,6 +121,36 @@ def test_a_convolution_under_another_name():
     assert kernel.inferred == (convolution.index,)
 
 
+def test_a_path_that_was_cut_is_a_choice():
+    from justafter._internals import _equations
+    from justafter._lens import _hlo, _jaxpr, _marks, _source
+
+    @jax.jit
+    def inner(x):
+        return jnp.tanh(x)
+
+    traced = jax.jit(lambda x: inner(x) + inner(x * 2)).trace(V)
+    numbered = _equations.Numbered.of(traced)
+    text = numbered.traced.lower().compile().as_text()
+    paths = set(
+        re.findall(r'op_name="(jit\(<lambda>\)/ja_eqn\d+\./jit\(inner\)/)', text)
+    )
+    assert len(paths) == 2
+    for path in paths:  # as XLA does, now and then, where it inlines
+        text = text.replace(path, "")
+    sources = _source.Sources()
+    collector = _jaxpr.Collector(sources, numbered)
+    collector.walk(_jaxpr.opened(traced.jaxpr))
+    module = _hlo.parse(text)
+    marks = _marks.Marks(collector.equations, module, sources, collector.graph())
+    both = tuple(e.index for e in collector.equations if e.primitive == "tanh")
+    tanhs = [raw for raw in module.instructions() if raw.opcode == "tanh"]
+    assert len(tanhs) == len(both) == 2
+    for raw in tanhs:
+        assert marks.of(raw) == ()
+        assert marks.choices[raw.name] == both
+
+
 # --- linear solves ----------------------------------------------------------------
 
 

@@ -75,8 +75,8 @@ def unjitted(fn: Any) -> Any:
 
 def code_of(fn: Any) -> CodeType | None:
     """The code at the bottom of a callable; None for what is not Python."""
-    *_, last = layers(fn)
-    code = getattr(last, "__code__", None)
+    every = list(layers(fn))
+    code = getattr(every[-1], "__code__", None) if every else None
     return code if isinstance(code, CodeType) else None
 
 

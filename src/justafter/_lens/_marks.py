@@ -51,13 +51,14 @@ class Marks:
         self._sources, self._graph = sources, graph
         self._starts: dict[int | None, Start | None] = {}
         self._by_tags = {eqn.tags: eqn.index for eqn in equations if eqn.tags}
-        self._ends: dict[tuple[int, ...], int] = {}
+        self._ends: dict[tuple[int, ...], list[int]] = {}
+        self._several_named: dict[str, list[int]] = {}
         self._by_start: dict[tuple[Start | None, str], int] = {}
         for eqn in reversed(equations):
             if not self._by_tags:
                 self._by_start[start(eqn.span), eqn.primitive] = eqn.index
             for cut in range(len(eqn.tags)):
-                self._ends[eqn.tags[cut:]] = eqn.index
+                self._ends.setdefault(eqn.tags[cut:], []).append(eqn.index)
         self.inferred: dict[str, tuple[int, ...]] = {}
         self.choices: dict[str, tuple[int, ...]] = {}
         self.lost: set[str] = set()
@@ -128,8 +129,14 @@ class Marks:
     def _named(self, name: str, raw: Raw) -> int | None:
         if self._by_tags:
             tags = _equations.tags(name)
-            # XLA may cut a path's head where it inlines a computation.
-            return self._by_tags.get(tags, self._ends.get(tags))
+            if tags in self._by_tags:
+                return self._by_tags[tags]
+            # XLA may cut a path's head where it inlines a computation. Of a function
+            # that is called twice it cannot be told then which call it was.
+            ends = self._ends.get(tags, [])
+            if len(ends) > 1:
+                self._several_named[raw.name] = ends
+            return ends[0] if len(ends) == 1 else None
         return self._by_start.get((self.start(raw), _equations.last_part(name)))
 
     # --- inference ----------------------------------------------------------------
@@ -142,8 +149,9 @@ class Marks:
                 self.inferred[raw.name] = found
                 open_.remove(raw)
         for raw in open_:
-            if raw.opcode in HEAVY:
-                self._settle(raw, self._neighbors(raw) or self._likely(raw))
+            ends = self._several_named.get(raw.name, ())
+            makers = {i for i in ends if can_make(self._equations[i], raw)}
+            self._settle(raw, makers or self._neighbors(raw) or self._likely(raw))
 
     def _is_open(self, raw: Raw) -> bool:
         if raw.opcode not in HEAVY or self._is_combiner(raw):
@@ -160,6 +168,9 @@ class Marks:
     def settle_alone(self, raw: Raw) -> None:
         """Look for the maker of an instruction that is all of a kernel's work."""
         if self.of(raw) or raw.name in self.choices:
+            return
+        if several := self._several_named.get(raw.name):
+            self._settle(raw, several)
             return
         found = self._from_users(raw) or self._likely(raw) or self._continued(raw)
         self._settle(raw, found)
@@ -287,7 +298,7 @@ class Marks:
         fitting = [eqn for eqn in makers if fits(eqn, raw)]
         composites = [eqn for eqn in free if is_composite(eqn)]
         heavy = makers if raw.opcode in HEAVY else []
-        found = fitting or composites or heavy
+        found = fitting or [*composites, *heavy]
         return {eqn.index for eqn in found} or self._several(raw)
 
     def _several(self, raw: Raw) -> set[int]:

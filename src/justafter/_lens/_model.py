@@ -164,8 +164,9 @@ class Kernel:
         members: indices into ``Lens.equations``: what ended up in it.
         instructions: the HLO instructions in it.
         where: the loops and branches around it, outermost first.
-        inferred: those of the members that XLA's own record does not name. They are
-            the only ones that can have made what the kernel computes.
+        inferred: those of the members that XLA's own record does not name. Each is
+            the one equation next to that record, or the one left over, that can
+            have made what the kernel computes.
         maybe: equations of which one made it, where XLA's record leaves a choice.
         lost: True if it holds work of which it cannot be told which equation made it.
     """

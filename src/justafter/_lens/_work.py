@@ -138,8 +138,7 @@ def is_maker(eqn: Equation, raw: Raw) -> bool:
 
 def is_part(eqn: Equation, raw: Raw) -> bool:
     """Whether an instruction may be one of several that an equation becomes."""
-    made = _MAKES.get(eqn.primitive)
-    return is_composite(eqn) and (made is None or raw.opcode in made)
+    return is_composite(eqn) and raw.opcode in _MAKES.get(eqn.primitive, _LIGHT)
 
 
 def fits(eqn: Equation, raw: Raw) -> bool:
