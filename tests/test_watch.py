@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import weakref
 from pathlib import Path
 
 import jax
@@ -441,6 +442,30 @@ def test_a_function_that_calls_itself_is_counted_each_time():
     with watch() as log:
         total(jnp.ones(3))
     assert (log["total"].traces, log["total"].compilations) == (3, 1)
+
+
+def test_a_log_keeps_no_function_alive():
+    class Model:
+        def apply(self, x):
+            return x
+
+    model = Model()
+    with watch() as log:
+        for _ in range(2):
+            jax.jit(model.apply)(1.0)  # a new object each time, gone after the call
+    assert log["apply"].traces == 2
+    assert log["apply"].why == ("fresh function object",)
+
+    def step(x):
+        return x
+
+    gone = weakref.ref(step)
+    with watch() as log:
+        jax.jit(step)(1.0)
+    del step
+    gc.collect()
+    assert gone() is None
+    assert log["step"].traces == 1
 
 
 def test_two_functions_of_one_full_name_are_told_by_their_lines():

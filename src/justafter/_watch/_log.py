@@ -13,7 +13,7 @@ from typing import Any
 from .. import _functions, _internals
 from ._record import Compilation, Record, Trace
 from ._show import as_html, as_text, names_of, shortest
-from ._signature import signature_of
+from ._signature import signature_of, weak_reference
 from ._why import Reason, why
 
 Fun = Callable[..., Any]
@@ -170,7 +170,7 @@ class Log(Mapping[str, Record]):
         ]
         self._max_traces = max_traces
         self._times = times
-        self._known: dict[int, Any] = {}
+        self._known: dict[int, Callable[[], Any]] = {}
         self._inside: set[int] = set()
         self._opaque: Counter[str] = Counter()
         self._reference: Callable[[], Any] | None = None
@@ -216,10 +216,11 @@ class Log(Mapping[str, Record]):
 
     def _remember(self, record: Record, call: _internals.JitCall) -> None:
         """Know what JAX traced of this function before the log began."""
-        if id(call.fun) in self._known:
+        # Not kept alive: a function that is gone takes its traces with it.
+        known = self._known.get(id(call.fun))
+        if known is not None and known() is call.fun:
             return
-        # Kept, or another function would get the same identity.
-        self._known[id(call.fun)] = call.fun
+        self._known[id(call.fun)] = weak_reference(call.fun)
         if not any(old.fun() is call.fun for old in record._signatures):
             before = map(signature_of, _internals.earlier_calls(call))
             record._signatures.extend(before)
