@@ -249,8 +249,8 @@ def test_a_busy_machine_widens_the_interval(clock, monkeypatch):
     monkeypatch.setattr(Waiting, "share_until", lambda self, later: 0.5)
     busy = measure(clock.work(1e-3))
     assert busy.steady.median == pytest.approx(1e-3)
-    assert busy.steady.least <= 0.5e-3
-    assert busy.steady.most >= 2e-3
+    assert busy.steady.least == pytest.approx(0.5e-3)
+    assert busy.steady.most == pytest.approx(2e-3)
     assert not busy.reached
     assert "50% of its time the process waited for a CPU" in busy.note
 
@@ -488,7 +488,7 @@ def test_arrays_in_objects_are_waited_for(wrap):
     c = measure.compare(
         {"bare": lambda: step(x), "held": lambda: wrap(step(x))}, budget=0.3
     )
-    assert c.ratios["held"].median > 0.8
+    assert c.ratios["held"].median > 0.5  # without waiting, a hundredth
 
 
 def test_a_step_that_changes_its_own_state_says_so():
@@ -505,7 +505,7 @@ def test_a_step_that_changes_its_own_state_says_so():
     c = measure.compare(
         {"bare": lambda: step(x), "method": trainer.advance}, budget=0.3
     )
-    assert c.ratios["method"].median > 0.8
+    assert c.ratios["method"].median > 0.5
     m = measure(trainer.advance, **QUICK)
     assert "changes its own state (self.state)" in m.note
     assert "changes its own state" in repr(m)
@@ -591,7 +591,8 @@ def test_the_number_of_calls_is_capped(limit):
     m = measure(lambda: calls.append(1), budget=0.1, max_calls=limit)
     # One call is the first, and one is measured, whatever the limit.
     assert len(calls) <= max(limit, 2)
-    assert "number of calls" in m.note
+    if limit <= 2:
+        assert "number of calls" in m.note
     with pytest.raises(ValueError, match="max_calls must be 1 or more"):
         measure(len, [], max_calls=0)
 
@@ -728,7 +729,14 @@ def test_the_command_that_compares_files(tmp_path, capsys):
 
 
 def test_the_fixture_that_compares(pytester):
-    pytester.makeconftest('pytest_plugins = ["justafter.pytest_plugin"]')
+    pytester.makeconftest(
+        """
+        from justafter._measure._busy import Waiting
+
+        pytest_plugins = ["justafter.pytest_plugin"]
+        Waiting.share_until = lambda self, later: 0.0  # sleeping waits for no CPU
+        """
+    )
     pytester.makepyfile(
         """
         import os, time
@@ -749,7 +757,10 @@ def test_the_fixture_that_compares(pytester):
         run(patch, 0.01).assert_outcomes(passed=1)
         run(patch, 0.01, "--measured-save", "then.json").assert_outcomes(passed=1)
         run(patch, 0.01, "--measured", "then.json").assert_outcomes(passed=1)
-        slower = run(patch, 0.03, "--measured", "then.json")
+        for _ in range(5):  # a busy machine may leave it open, which passes
+            slower = run(patch, 0.1, "--measured", "then.json")
+            if slower.parseoutcomes().get("failed"):
+                break
         slower.assert_outcomes(failed=1)
         slower.stdout.fnmatch_lines(["*slower than in then.json*", "*slower*"])
         missing = run(patch, 0.01, "--measured", "none.json")
