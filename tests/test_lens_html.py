@@ -139,7 +139,7 @@ def test_short_repr():
 
 
 def test_notebook_cells_are_called_that(monkeypatch):
-    from justafter._lens._source import file_label
+    from justafter._functions import file_label
 
     for path in ("<ipython-input-3-ab>", "<cell 3>", "/tmp/ipykernel_7/12.py"):
         assert file_label(path) == "notebook cell"

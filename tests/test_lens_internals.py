@@ -6,7 +6,8 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from justafter import _internals, lens
+from justafter import lens
+from justafter._internals import _equations
 
 V = jax.ShapeDtypeStruct((3,), "float32")
 
@@ -26,25 +27,35 @@ def normal(text: str) -> str:
 
 def test_numbering_the_equations_does_not_change_the_program():
     traced = jax.jit(f).trace(V)
-    twin = _internals.tagged(traced)
-    plain, numbered = traced.lower().compile(), twin.lower().compile()
-    assert normal(plain.as_text()) == normal(numbered.as_text())
-    assert plain.cost_analysis() == numbered.cost_analysis()
-    assert _internals.tags(numbered.as_text())
-    assert not _internals.tags(plain.as_text())
+    numbered = _equations.Numbered.of(traced)
+    plain, twin = traced.lower().compile(), numbered.traced.lower().compile()
+    assert normal(plain.as_text()) == normal(twin.as_text())
+    assert plain.cost_analysis() == twin.cost_analysis()
+    assert _equations.tags(twin.as_text())
+    assert not _equations.has_tags(plain.as_text())
 
 
-def test_untagged_restores_a_scope():
-    assert _internals.untagged("transpose(jvp(ja_eqn3.))") == "transpose(jvp())"
-    assert _internals.plain_names("add(%ja_eqn5.7, %x)") == "add(%value5.7, %x)"
-    assert _internals.plain_names('"jit(f)/ja_eqn5./mul"') == '"jit(f)/ja_eqn5./mul"'
-    assert _internals.untagged("block/ja_eqn12.") == "block"
-    assert _internals.tags("jit(f)/jvp(ja_eqn3.)/while/ja_eqn4./mul") == (3, 4)
+def test_a_jaxpr_that_is_shared_stays_shared():
+    inner = jax.jit(lambda x: jnp.sin(x) * 2)
+    traced = jax.jit(lambda x: inner(inner(inner(x)))).trace(V)
+    twin = _equations.Numbered.of(traced).traced
+    assert twin.lower().as_text() == traced.lower().as_text()
+
+
+def test_numbers_are_read_and_taken_out():
+    names = {(3,): "jvp(block)/tanh", (3, 4): "body/mul"}
+    assert _equations.tags("jit(f)/ja_eqn3./while/body/ja_eqn4./mul") == (3, 4)
+    assert _equations.plain_names("add(%ja_eqn5.7, %x)") == "add(%value5.7, %x)"
+    text = 'op_name="jit(f)/ja_eqn3./tanh;jit(f)/ja_eqn3./while/ja_eqn4./mul"'
+    assert _equations.untagged(text, names) == (
+        'op_name="jit(f)/jvp(block)/tanh/tanh;jit(f)/body/mul/mul"'
+    )
+    assert _equations.untagged('op_name="x"', names) == 'op_name="x"'
 
 
 def test_without_numbers_links_fall_back_to_spans(monkeypatch):
     exact = lens(f, V)
-    monkeypatch.setattr(_internals, "tagged", lambda traced: None)
+    monkeypatch.setattr(_equations.Numbered, "of", lambda traced: None)
     view = lens(f, V)
     assert any("number the equations" in note for note in view.notes)
     assert "number the equations" in view._repr_html_()
@@ -53,7 +64,7 @@ def test_without_numbers_links_fall_back_to_spans(monkeypatch):
 
 
 def test_without_spans_the_other_columns_still_show(monkeypatch):
-    monkeypatch.setattr(_internals, "_source_info", None)
+    monkeypatch.setattr(_equations, "frames", lambda eqn: iter(()))
     view = lens(f, V)
     assert any("no source spans" in note for note in view.notes)
     assert [eqn.primitive for eqn in view.equations][:2] == ["tanh", "add"]
@@ -65,4 +76,28 @@ def test_a_trace_of_another_make_is_left_alone(broken):
     class Other:
         _params = {} if broken == "jaxpr" else None
 
-    assert _internals.tagged(Other()) is None
+    assert _equations.Numbered.of(Other()) is None
+
+
+def test_frames_are_those_that_jax_names():
+    from jax._src import source_info_util
+
+    jaxpr = jax.jit(f).trace(V).jaxpr
+    compared = 0
+    for eqn in jaxpr.eqns:
+        theirs = source_info_util.user_frame(eqn.source_info.traceback)
+        found = [
+            _equations.place(code, offset)
+            for code, offset in _equations.frames(eqn)
+            if _equations.is_user_file(code.co_filename)
+        ]
+        assert found[0] == (
+            theirs.file_name,
+            theirs.function_name,
+            theirs.start_line,
+            theirs.start_column,
+            theirs.end_line,
+            theirs.end_column,
+        )
+        compared += 1
+    assert compared

@@ -2,17 +2,21 @@
 
 import functools
 import gc
+import re
 import subprocess
 import sys
 import textwrap
 import threading
+import weakref
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 import justafter._internals as internals
-from justafter import Log, Reason, watch
+from justafter import Log, Reason, RetraceError, watch
 
 pytest_plugins = ["pytester"]
 
@@ -249,7 +253,7 @@ def test_tree_structure():
         Reason("tree structure", "x['b'] appeared"),
     )
     (reason,) = retraced(lambda f: f([1.0]), lambda f: f((1.0,)))
-    assert reason == Reason("tree structure", "was [*], now (*,)")
+    assert reason == Reason("tree structure", "x was a list of 1, now a tuple of 1")
 
 
 def test_call_form():
@@ -352,7 +356,387 @@ def test_sharding(kind):
     ]
 
 
+def test_an_array_that_becomes_committed():
+    step, x = make_step(), jnp.ones(3)
+    with watch() as log:
+        step(x)
+        step(jax.device_put(x, jax.devices()[0]))
+    assert (log["step"].traces, log["step"].compilations) == (1, 2)
+    assert log["step"].compiled[-1].why == (
+        Reason("commitment", "x was not committed on cpu:0, now is"),
+    )
+    assert "commitment ×1 (no retrace)" in repr(log)
+
+
+def test_a_host_array_and_one_on_a_device_are_one_program():
+    step = make_step()
+    with watch() as log:
+        step(np.ones(3, np.float32))
+        step(jnp.ones(3))
+        step(jax.device_put(jnp.ones(3), jax.devices()[0]))
+    (reason,) = log["step"].compiled[-1].why
+    assert reason.kind == "commitment"
+    assert "host" not in reason.text
+
+
+def test_a_program_after_one_under_vmap():
+    step = make_step()
+    with watch() as log:
+        jax.vmap(lambda x: step(x)[0])(jnp.ones((2, 3)))
+        step(jnp.ones(3))
+    assert (log["step"].traces, log["step"].compilations) == (1, 2)
+    (reason,) = log["step"].compiled[-1].why
+    assert reason.kind == "transformation"
+    assert "as it is" in reason.text
+
+
+def test_the_backward_pass_of_a_function_traced_before():
+    step, x = make_step(), jnp.ones(3)
+    step(x)
+    with watch() as log, watch(only=step) as chosen:
+        jax.grad(lambda x: step(x)[0].sum())(x)
+    assert "step" not in log.eager
+    assert log["step"].compilations == chosen[step].compilations >= 1
+    assert {c.why[0].kind for c in log["step"].compiled} == {"transformation"}
+    assert log[step] is log["step"]
+
+
+def test_a_retrace_of_a_function_warmed_up_before():
+    step = make_step()
+    step(jnp.ones(3))
+    step(jnp.ones(3), n=2)
+    with watch() as log:
+        step(jnp.ones(4), n=2)
+    assert log["step"].history[0].why == (
+        Reason("new shape", "x was float32[3], now float32[4]"),
+    )
+    assert log["step"].why == ("new shape",)
+    assert "new shape: x was float32[3]" in repr(log)
+    with watch() as log:
+        step(jnp.ones(4), n=5)
+    assert log["step"].history[0].why == (Reason("static value", "n was 2, now 5"),)
+
+
+def test_a_jit_of_a_jit_is_one_function():
+    def g(x):
+        return x + 1
+
+    once = jax.jit(g)
+    twice = jax.jit(once)
+    with watch() as log:
+        twice(1.0)
+        twice(1)
+    assert list(log) == ["g"]
+    assert (log["g"].traces, log["g"].compilations) == (2, 2)
+    assert log[once] is log[twice] is log[g] is log["g"]
+    with watch() as log:
+        jax.make_jaxpr(jax.jit(lambda x: x * 2))(1.0)
+    assert log.records[0].traces == len(log) == 1
+
+
+def test_a_function_that_calls_itself_is_counted_each_time():
+    @jax.jit
+    def total(x):
+        return x[0] if len(x) == 1 else x[0] + total(x[1:])
+
+    with watch() as log:
+        total(jnp.ones(3))
+    assert (log["total"].traces, log["total"].compilations) == (3, 1)
+
+
+def test_a_log_keeps_no_function_alive():
+    class Model:
+        def apply(self, x):
+            return x
+
+    model = Model()
+    with watch() as log:
+        for _ in range(2):
+            jax.jit(model.apply)(1.0)  # a new object each time, gone after the call
+    assert log["apply"].traces == 2
+    assert log["apply"].why == ("fresh function object",)
+
+    def step(x):
+        return x
+
+    gone = weakref.ref(step)
+    with watch() as log:
+        jax.jit(step)(1.0)
+    del step
+    gc.collect()
+    assert gone() is None
+    assert log["step"].traces == 1
+
+
+def test_two_functions_of_one_full_name_are_told_by_their_lines():
+    def make(k):
+        if k:
+
+            def step(x):
+                return x
+
+        else:
+
+            def step(x):
+                return x + 1
+
+        return jax.jit(step)
+
+    with watch() as log:
+        make(0)(1.0)
+        make(1)(1.0)
+    with pytest.raises(KeyError) as caught:
+        log["step"]
+    places = re.findall(r"\(test_watch.py:(\d+)\)", str(caught.value))
+    assert len(set(places)) == 2
+
+
+# ------------------------------------------------------------------ what a reason says
+
+
+class Plain:
+    """Compares by identity, and is written without its contents."""
+
+    def __init__(self, width=1):
+        self.width = width
+
+
+def static_reason(first, second):
+    @functools.partial(jax.jit, static_argnums=0)
+    def step(config, x):
+        return x
+
+    with watch(only=step) as log:
+        step(first, 1.0)
+        step(second, 1.0)
+    (reason,) = log[step].history[-1].why
+    assert reason.kind == "static value"
+    return reason.text
+
+
+def test_only_what_differs_is_said():
+    assert static_reason(Plain(1), Plain(2)) == "config.width was 1, now 2"
+    text = static_reason(Plain(1), Plain(1))
+    assert text == "config is another Plain than before, and Plain compares by identity"
+    nan = static_reason(float("nan"), float("nan"))
+    assert nan == "config is nan, which equals nothing, itself included"
+    first = lambda x: x  # noqa: E731
+    second = lambda x: x  # noqa: E731
+    assert re.fullmatch(
+        r"config was the \S+<lambda> of test_watch.py:\d+, now that of "
+        r"test_watch.py:\d+",
+        static_reason(first, second),
+    )
+    made = [lambda x: x for _ in range(2)]
+    assert "made anew at test_watch.py:" in static_reason(*made)
+    pair = static_reason((1, ("a", 2)), (1, ("a", 3)))
+    assert pair == "config[1][1] was 2, now 3"
+    long = static_reason("a" * 100 + "b", "a" * 100 + "c")
+    was, now = re.fullmatch(r"config was (.+), now (.+)", long).groups()
+    assert was != now
+
+
+def test_no_reason_says_a_thing_twice():
+    texts = [
+        r.text for r in retraced(lambda f: f(jnp.ones(3)), lambda f: f(jnp.int32(1)))
+    ]
+    assert texts == ["x was [3], now []", "x was float32, now int32"]
+
+
+def test_the_place_in_a_tree():
+    old = {"layer": {"w": 1.0, "b": 1.0}, "depth": [1.0, 1.0]}
+    assert retraced(lambda f: f(old), lambda f: f(old | {"layer": {"w": 1.0}})) == (
+        Reason("tree structure", "x['layer']['b'] went"),
+    )
+    (reason,) = retraced(lambda f: f(old), lambda f: f(old | {"depth": (1.0, 1.0)}))
+    assert reason.text == "x['depth'] was a list of 2, now a tuple of 2"
+    (reason,) = retraced(lambda f: f(old), lambda f: f(old | {"depth": [1.0, None]}))
+    assert reason.text == "x['depth'][1] was a leaf, now None"
+
+
+# ------------------------------------------------------------------------------- where
+
+
+def test_the_call_that_caused_a_retrace():
+    step = make_step()
+
+    def epoch(x):
+        return step(x)  # here
+
+    with watch() as log:
+        step(jnp.ones(3))
+        epoch(jnp.ones(4))
+    text = Path(__file__).read_text()
+    line = 1 + text[: text.index("# here\n")].count("\n")
+    assert log["step"].history[1].where == f"test_watch.py:{line}"
+    assert log["step"].compiled[1].where == f"test_watch.py:{line}"
+    assert f"test_watch.py:{line}" in repr(log)
+    assert f"test_watch.py:{line}" in log._repr_html_()
+
+
+def test_max_traces_raises_in_the_call_before_the_body_runs():
+    ran = []
+
+    @jax.jit
+    def step(x):
+        ran.append(1)
+        return x
+
+    with watch(only=step, max_traces=1) as log:
+        step(jnp.ones(3))
+        step(jnp.ones(3))
+        with pytest.raises(
+            RetraceError, match=r"test_watch.py:\d+, after once: new sh"
+        ):
+            step(jnp.ones(4))
+        assert (len(ran), log[step].traces) == (1, 1)
+        step(jnp.ones(3))
+    step(jnp.ones(4))
+    assert len(ran) == 2
+    with watch(max_traces=2) as log:
+        for n in (5, 6):
+            step(jnp.ones(n))
+        with pytest.raises(RetraceError) as caught:
+            step(jnp.ones(7))
+    assert caught.value.reasons[0].kind == "new shape"
+    with pytest.raises(ValueError, match="max_traces must be 1 or more, got 0"):
+        watch(max_traces=0)
+
+
+def test_max_traces_counts_a_jit_of_a_jit_once():
+    step = jax.jit(make_step())
+    with watch(max_traces=1):
+        step(1.0)
+        with pytest.raises(RetraceError):
+            step(1)
+
+
+# ------------------------------------------------------------ what must stay as it was
+
+PROGRAM = """
+import sys, re, logging, io, pathlib, tempfile
+import jax, jax.numpy as jnp
+from justafter import lens, watch
+
+def body(x):
+    return jnp.sin(x) * 2
+
+step = jax.jit(body)
+if sys.argv[1] == "watched":
+    log = watch()
+    step = watch(step)
+jax.config.update("jax_explain_cache_misses", True)
+heard = io.StringIO()
+logging.getLogger("jax").addHandler(logging.StreamHandler(heard))
+x = jnp.ones(3)
+step(x)
+step(jnp.ones(4))
+print(re.sub(r"id=\\d+", "", heard.getvalue()))
+
+def leaky(x):
+    global kept
+    kept = x + 1
+    return x
+
+leak = jax.jit(leaky)
+if sys.argv[1] == "watched":
+    leak = watch(leak)
+leak(1.0)
+try:
+    kept + 1
+except jax.errors.UnexpectedTracerError as error:
+    print(re.sub(r"0x\\w+|\\d{9,}", "", str(error)))
+text = step.lower(x).compile().as_text()
+print(text)
+print(jax.jit(lambda x: step(x) + 1).lower(x).as_text(debug_info=True))
+jaxpr = step.trace(jnp.ones(5)).jaxpr
+print(jaxpr.pretty_print(source_info=True))
+view = lens(step, jnp.ones(6))
+print([(eqn.expression, eqn.kernels) for eqn in view.equations], view.notes)
+"""
+
+
+def test_watching_changes_nothing_that_jax_shows(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM.replace("\\\\", "\\"))
+    shown = {}
+    for how in ("plain", "watched"):
+        done = subprocess.run(
+            [sys.executable, str(program), how],
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert done.returncode == 0, done.stderr
+        shown[how] = done.stdout
+    assert "program.py" in shown["plain"]
+    assert "TRACING CACHE MISS" in shown["plain"]
+    assert "jnp.sin(x)" in shown["plain"]
+    assert shown["watched"] == shown["plain"]
+
+
 # -------------------------------------------------------------------- forms and doors
+
+
+def test_ignored_functions_and_modules_are_not_counted():
+    step, other = make_step(), jax.jit(lambda x: x)
+    with watch(ignore=[step, "no.such.module"]) as log:
+        step(1.0)
+        other(1.0)
+    assert list(log) == ["<lambda>"]
+    with watch(ignore=__name__) as log:
+        step(1)
+        other(1)
+    assert list(log) == []
+    with watch(ignore=sys.modules[__name__]) as log:
+        step(jnp.ones(5))
+    assert list(log) == []
+    with pytest.raises(TypeError, match="ignores functions, modules"):
+        watch(ignore=[3])
+
+
+def test_loads_from_the_persistent_cache_are_told_from_compilations(tmp_path):
+    program = """
+        import sys, jax, jax.numpy as jnp
+        from justafter import watch
+        jax.config.update("jax_compilation_cache_dir", sys.argv[1])
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+        step = jax.jit(lambda x: jnp.sin(x) * 2)
+        with watch() as log:
+            step(jnp.ones(3))
+        (record,) = log.records
+        print(record.compilations, record.loads, "(1 loaded)" in repr(log))
+        """
+    seen = []
+    for _ in range(2):
+        command = [sys.executable, "-c", textwrap.dedent(program), str(tmp_path)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        seen.append(done.stdout.strip())
+    assert seen == ["1 0 False", "1 1 True"]
+
+
+def test_seconds_of_compiling_in_the_table():
+    step = make_step()
+    with watch(times=True) as log:
+        step(1.0)
+    assert log["step"].compile_seconds > 0
+    head, row = repr(log).splitlines()[:2]
+    assert "compiling" in head
+    assert " ms" in row
+    shown = log._repr_html_()
+    assert "compiling" in shown
+    assert 'class="n"><span class="measured">' in shown
+
+
+def test_the_decorator_keeps_the_functions_type(tmp_path):
+    # Read by a type checker where there is one; here the annotations themselves.
+    from typing import get_overloads
+
+    forms = get_overloads(watch)
+    assert len(forms) == 2
+    assert forms[0].__annotations__["return"] == forms[0].__annotations__["fn"] == "F"
+    assert forms[1].__annotations__["return"] == "Log"
 
 
 def test_decorator_above_jit_returns_the_same_object():
@@ -487,7 +871,7 @@ def hooks():
 
 def test_jax_is_left_as_it_was(monkeypatch):
     gc.collect()
-    for reference in internals._listeners:  # logs that decorated functions carry
+    for reference in internals.listeners():  # logs that decorated functions carry
         internals.unlisten(reference)
     before = hooks()
     with watch():
@@ -497,16 +881,16 @@ def test_jax_is_left_as_it_was(monkeypatch):
 
 def test_a_forgotten_log_stops_by_itself():
     log = watch()
-    known = len(internals._listeners)
+    known = len(internals.listeners())
     del log
     gc.collect()
-    assert len(internals._listeners) == known - 1
+    assert len(internals.listeners()) == known - 1
 
 
 def test_a_jax_that_moved_says_so(monkeypatch):
     from jax._src import pjit
 
-    for reference in internals._listeners:
+    for reference in internals.listeners():
         internals.unlisten(reference)
     monkeypatch.delattr(pjit, "_trace_for_jit")
     with pytest.raises(RuntimeError, match=r"JAX .* has moved .* watch traces"):
@@ -556,13 +940,13 @@ def test_the_table_as_text():
     with watch(only=step) as log:
         step(jnp.ones(3))
         step(jnp.ones(4))
-    assert repr(log) == textwrap.dedent(
+    assert re.sub(r":\d+\n", ":LINE\n", repr(log)) == textwrap.dedent(
         """\
         function  traces  compilations  why again
         step           2             2  new shape ×1
           1. x: float32[3], n=1
              first call
-          2. x: float32[4], n=1
+          2. x: float32[4], n=1, from test_watch.py:LINE
              new shape: x was float32[3], now float32[4]"""
     )
 

@@ -5,6 +5,8 @@
 Each line compares candidates that ran in turns in this process.
 """
 
+import subprocess
+import sys
 import time
 
 import jax
@@ -62,6 +64,36 @@ def timer() -> None:
     print(f"an empty call, measure / timeit: {ours / theirs:.2f}")
 
 
+def coverage(repetitions: int = 30) -> None:
+    """How often the stated interval holds the median of all repetitions."""
+    step, x = jax.jit(lambda x: jnp.tanh(x @ x) / 10), jnp.ones((200, 200))
+    found = [measure(step, x, budget=0.5).steady for _ in range(repetitions)]
+    truth = np.median([one.median for one in found])
+    held = sum(one.least <= truth <= one.most for one in found)
+    width = np.median([one.precision for one in found])
+    medians = np.array([one.median for one in found]) / truth
+    print(
+        f"the 95% interval held in {held} of {repetitions}; its half width "
+        f"{width:.1%} (median), the medians from {medians.min():.2f} to "
+        f"{medians.max():.2f} of their middle"
+    )
+
+
+def imports() -> None:
+    """What importing this package adds to importing JAX."""
+
+    def seconds(program: str) -> float:
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-c", program], check=True)
+        return time.perf_counter() - start
+
+    rounds = [
+        (seconds("import jax"), seconds("import jax, justafter")) for _ in range(9)
+    ]
+    added = np.median([ours - plain for plain, ours in rounds])
+    print(f"import justafter adds {added * 1e3:.0f} ms to importing JAX")
+
+
 def _ratio(spread) -> str:
     return f"{spread.median:.3f} ({spread.low:.3f} to {spread.high:.3f})"
 
@@ -70,3 +102,5 @@ if __name__ == "__main__":
     hits()
     misses()
     timer()
+    imports()
+    coverage()

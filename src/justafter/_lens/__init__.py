@@ -1,12 +1,26 @@
 """The lens: Python, jaxpr and optimized HLO of one function, linked."""
 
 import functools
+import gc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from . import _hlo, _html, _jaxpr, _link, _marks, _source, _text, _trace
+from .._internals import _equations
+from . import (
+    _costs,
+    _hlo,
+    _html,
+    _jaxpr,
+    _link,
+    _marks,
+    _notes,
+    _profile,
+    _source,
+    _text,
+    _trace,
+)
 from ._model import Costs, Equation, Instruction, Kernel, Link, Source, Span
 
 __all__ = [
@@ -43,6 +57,8 @@ class Lens:
         results: the names of the jaxpr's results.
         notes: what could not be shown, and why.
         platform: the platform that the program was compiled for.
+        library: for each expression of a library that your code called, its
+            equations and kernels.
     """
 
     name: str
@@ -55,7 +71,9 @@ class Lens:
     results: str
     notes: tuple[str, ...] = ()
     platform: str = "cpu"
+    library: tuple[Link, ...] = ()
     rows: tuple[_link.Row, ...] = field(default=(), repr=False)
+    _program: _trace.Program | None = field(default=None, repr=False)
 
     @property
     def primitives(self) -> tuple[Equation, ...]:
@@ -71,22 +89,87 @@ class Lens:
         """The primitives that no kernel computes, being unused, folded or removed."""
         return tuple(eqn for eqn in self.primitives if eqn.gone)
 
-    def at(self, expression: str) -> Link:
+    @property
+    def unknown(self) -> tuple[Equation, ...]:
+        """The primitives of which it cannot be told what became of them."""
+        return tuple(eqn for eqn in self.primitives if eqn.fate == "unknown")
+
+    @property
+    def jaxpr(self) -> Any:
+        """The jaxpr as JAX traced it, a ``jax.extend.core.ClosedJaxpr``."""
+        return self._compiled.jaxpr
+
+    @functools.cached_property
+    def stablehlo(self) -> str:
+        """The program as JAX handed it to XLA, as StableHLO text."""
+        return str(self._compiled.lowered.as_text())
+
+    @functools.cached_property
+    def hlo(self) -> str:
+        """The optimized program's text, with the scopes of your own."""
+        names = {
+            eqn.tags: "/".join(part for part in (eqn.scope, eqn.primitive) if part)
+            for eqn in self.equations
+            if eqn.tags
+        }
+        return _equations.untagged(self._compiled.hlo, names)
+
+    @functools.cached_property
+    def kernel_costs(self) -> tuple[Costs, ...]:
+        """XLA's estimate for each kernel, for one run of it; in the kernels' order."""
+        return _costs.of_kernels(self._compiled.hlo, self.kernels)
+
+    @property
+    def _compiled(self) -> _trace.Program:
+        if self._program is None:
+            raise ValueError("this lens was made without a compiled program")
+        return self._program
+
+    def at(self, expression: str, line: int | None = None) -> Link:
         """Look up a Python expression as it is written in the source.
+
+        Spaces, line breaks and comments in it do not matter.
 
         Args:
             expression: the expression's text, such as ``"jnp.tanh(x)"``.
+            line: the line it begins in, where it stands in several.
 
         Raises:
-            KeyError: no equation came from such an expression; the message lists
-                the expressions that there are.
+            KeyError: no equation came from such an expression, and the message lists
+                those that there are; or it stands in several places, and the message
+                lists their lines.
         """
-        wanted = " ".join(expression.split())
-        for link in self.links:
-            if link.expression == wanted:
-                return link
+        wanted = _source.normal(expression)
+        found = [link for link in self.links if link.normal == wanted]
+        if line is not None:
+            found = [one for one in found if one.span and one.span.line == line]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            places = ", ".join(_place(one) for one in found)
+            raise KeyError(f"{expression!r} stands in several places: {places}")
         known = ", ".join(repr(one.expression) for one in self.links if one.expression)
         raise KeyError(f"no equation came from {expression!r}; there are: {known}")
+
+    def timed(
+        self, *args: Any, calls: int = 10, **kwargs: Any
+    ) -> tuple[float | None, ...]:
+        """Run the program under JAX's profiler, and time each kernel.
+
+        Args:
+            *args: arguments as for the function; arrays with values.
+            calls: how often to run it.
+            **kwargs: keyword arguments as for the function.
+
+        Returns:
+            Seconds for each kernel in one call, the median of all calls; where the
+            profile does not name a kernel, None.
+
+        Raises:
+            TypeError: an argument is a shape without values.
+            RuntimeError: this JAX's profiler gives no times of kernels.
+        """
+        return _profile.timed(self._compiled, self.kernels, args, kwargs, calls)
 
     def save(self, path: str | Path) -> None:
         """Write an HTML file that opens by itself, without a server."""
@@ -106,6 +189,11 @@ class Lens:
         primitives = _text.count(len(self.primitives), "primitive")
         kernels = _text.count(len(self.kernels), "kernel")
         return f"<Lens of {self.name}: {primitives}, {kernels}>"
+
+
+def _place(link: Link) -> str:
+    span = link.span
+    return "no source" if span is None else f"{span.file} line {span.line}"
 
 
 def lens(
@@ -151,20 +239,29 @@ def lens(
     """
     _trace.check(fn, args, kwargs, static_argnums, static_argnames)
     program = _trace.compile_program(fn, args, kwargs, static_argnums, static_argnames)
-    return assemble(fn, program)
+    # Many small objects are made, and none is garbage: collecting would only cost.
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        return assemble(fn, program)
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def assemble(fn: Callable[..., Any], program: _trace.Program) -> Lens:
     """Collect the three columns and link them."""
-    sources = _source.Sources()
-    collector = _jaxpr.Collector(sources)
+    sources = _source.Sources(fn)
+    collector = _jaxpr.Collector(sources, program.numbered)
     jaxpr = _jaxpr.opened(program.jaxpr)
     inputs = collector.header("", jaxpr)
     collector.walk(jaxpr)
     module = _hlo.parse(program.hlo)
-    marks = _marks.Marks(collector.equations, module, sources)
+    marks = _marks.Marks(collector.equations, module, sources, collector.graph())
     rows = _link.rows(marks, _hlo.steps(module))
-    equations = _link.with_fates(collector.equations, rows, marks.rewritten)
+    start = sources.first_line(fn)
+    fates = _link.Fates(collector.equations, rows, marks, sources.expression)
+    equations = fates.all()
     spans = [eqn.span for eqn in equations if eqn.span is not None]
     pieces = sources.pieces(fn, spans)
     return Lens(
@@ -176,35 +273,9 @@ def assemble(fn: Callable[..., Any], program: _trace.Program) -> Lens:
         costs=replace(program.costs, devices=module.partitions),
         inputs=inputs,
         results=collector.results(jaxpr),
-        notes=tuple(notes(fn, program, pieces, equations)),
+        notes=tuple(_notes.notes(program, start, sources, pieces, equations)),
         platform=program.platform,
         rows=tuple(_link.shown_rows(rows, equations)),
+        library=_link.library_links(equations, sources.expression),
+        _program=program,
     )
-
-
-def notes(
-    fn: Callable[..., Any],
-    program: _trace.Program,
-    pieces: tuple[Source, ...],
-    equations: tuple[Equation, ...],
-) -> list[str]:
-    """Say what could not be shown."""
-    said = []
-    start = _source.first_line(fn)
-    if start is None:
-        said.append(f"{program.name} is a library's function: its source is not shown.")
-    elif not any(piece.path == start[0] for piece in pieces):
-        said.append(
-            f"No source for {program.name}: it was defined in a REPL or by exec. "
-            "The other columns are complete."
-        )
-    if start is not None and equations and not any(eqn.span for eqn in equations):
-        said.append(
-            "This JAX version gave no source spans: expressions are not linked."
-        )
-    if not program.is_tagged:
-        said.append(
-            "This JAX version does not let lens number the equations: HLO is linked "
-            "by where an expression starts, which may confuse equal primitives."
-        )
-    return said

@@ -1,19 +1,27 @@
 """Reads the text of an optimized HLO module, from the CPU or the GPU backend."""
 
+from __future__ import annotations
+
 import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from .. import _internals
+from .._internals import _equations
 
 _COMPUTATION = re.compile(r"^(?P<entry>ENTRY )?%?(?P<name>[^\s(]+).*\{\s*$")
 _INSTRUCTION = re.compile(r"^\s+(?P<root>ROOT )?%?(?P<name>[^\s=]+) = (?P<rest>.+)$")
+# Most lines: one type without brackets in brackets, operands by name alone.
+_PLAIN = re.compile(
+    r"(?P<type>[\w\-]+\[[\d,<=]*\](?:\{[\d,]*\})?) (?P<opcode>[\w\-]+)"
+    r"\((?P<operands>[^()\"{}]*)\)(?:, (?P<rest>.*))?$"
+)
 _TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
 _QUOTED = r'"((?:[^"\\]|\\.)*)"'
 _LAYOUT = re.compile(r"(?<=\])\{[^{}]*\}")
 _COMMENT = re.compile(r"/\*.*?\*/")
-_BRACKETS = {"(": ")", "{": "}", "[": "]"}
+_OP_NAME = re.compile(rf"op_name={_QUOTED}")
+_FRAME = re.compile(r"stack_frame_id=(\d+)")
 
 # What a reader of an instruction does not need, or gets in another form.
 _HIDDEN_ATTRIBUTES = (
@@ -40,20 +48,32 @@ class Raw:
     type: str
     opcode: str
     operands: tuple[str, ...]
-    attributes: dict[str, str]
+    rest: str
     is_root: bool
+    inside: str = ""
+
+    @functools.cached_property
+    def attributes(self) -> dict[str, str]:
+        """What stands after the operands, by key."""
+        pairs = (part.partition("=") for part in split(self.rest))
+        return {key: value for key, _, value in pairs}
 
     @functools.cached_property
     def op_name(self) -> str:
         """The path of scopes and the primitive: ``jit(f)/jvp()/mul``."""
-        found = re.search(rf"op_name={_QUOTED}", self.attributes.get("metadata", ""))
+        found = _OP_NAME.search(self.rest)
         return re.sub(r"\\(.)", r"\1", found.group(1)) if found else ""
 
     @property
     def frame(self) -> int | None:
         """The row of the StackFrames table."""
-        found = re.search(r"stack_frame_id=(\d+)", self.attributes.get("metadata", ""))
+        found = _FRAME.search(self.rest)
         return int(found.group(1)) if found else None
+
+    @functools.cached_property
+    def inputs(self) -> tuple[str, ...]:
+        """The names of the operands."""
+        return tuple(rename(one, {}) for one in self.operands)
 
     def called(self) -> list[tuple[str, str]]:
         """List the computations it runs: what each is to it, and its name."""
@@ -76,12 +96,21 @@ class Raw:
     def text(self, names: dict[str, str]) -> str:
         """Write it without layouts and metadata, operands renamed by ``names``."""
         operands = ", ".join(rename(one, names) for one in self.operands)
+        if _is_hidden_only(self.rest):
+            return f"{self.name} = {self.type} {self.opcode}({operands})"
         shown = "".join(
             f", {key}={value}"
             for key, value in self.attributes.items()
             if key not in _HIDDEN_ATTRIBUTES and value != "{}"
         )
         return f"{self.name} = {self.type} {self.opcode}({operands}){shown}"
+
+
+def _is_hidden_only(rest: str) -> bool:
+    """Whether nothing but metadata stands after the operands: most lines."""
+    return not rest or (
+        rest.startswith("metadata={") and rest.find("}") == len(rest) - 1
+    )
 
 
 @dataclass
@@ -102,19 +131,29 @@ class Module:
         for body in self.computations.values():
             yield from body
 
-    def fusions(self) -> dict[str, Raw]:
-        """Map the instructions inside fusions to the fusions."""
-        return {
-            one.name: raw
-            for raw in self.instructions()
-            if raw.opcode == "fusion"
-            for one in self.computations.get(raw.called()[0][1], [])
-        }
+    @functools.cached_property
+    def by_name(self) -> dict[str, Raw]:
+        """Every instruction by its name."""
+        return {raw.name: raw for raw in self.instructions()}
+
+    @functools.cached_property
+    def callers(self) -> dict[str, Raw]:
+        """The instruction that runs a computation, by the computation's name."""
+        return {name: raw for raw in self.instructions() for _, name in raw.called()}
+
+    @functools.cached_property
+    def users(self) -> dict[str, list[Raw]]:
+        """The instructions that read a value, by its name."""
+        found: dict[str, list[Raw]] = {}
+        for raw in self.instructions():
+            for name in raw.inputs:
+                found.setdefault(name, []).append(raw)
+        return found
 
     def passed(self) -> dict[str, str]:
         """Map the parameters inside fusions to the names of what is passed."""
         return {
-            one.name: bare(rename(raw.operands[int(one.operands[0])], {}))
+            one.name: raw.inputs[int(one.operands[0])]
             for raw in self.instructions()
             if raw.opcode == "fusion"
             for one in self.computations.get(raw.called()[0][1], [])
@@ -151,14 +190,16 @@ def number(row: str | None, key: str) -> int:
 
 def parse(text: str) -> Module:
     """Read the text that ``compiled.as_text()`` gives."""
-    module = read_lines(_internals.plain_names(text))
+    module = read_lines(_equations.plain_names(text))
     module.names.update(module.passed())
     return module
 
 
 def read_lines(text: str) -> Module:
     """Collect the tables and the computations, line by line."""
-    module, current, table = Module(), None, None
+    module, name = Module(), ""
+    current: list[Raw] | None = None
+    table: dict[int, str] | None = None
     for line in text.splitlines():
         if line.startswith("HloModule"):
             found = re.search(r"num_partitions=(\d+)", line)
@@ -169,12 +210,12 @@ def read_lines(text: str) -> Module:
             table[int(row.group(1))] = unquoted(row.group(2))
         elif instruction := _INSTRUCTION.match(line):
             if current is not None:
-                current.append(read_instruction(instruction))
+                current.append(read_instruction(instruction, name))
         elif computation := _COMPUTATION.match(line):
-            table = None
-            current = module.computations.setdefault(computation["name"], [])
+            table, name = None, computation["name"]
+            current = module.computations.setdefault(name, [])
             if computation["entry"]:
-                module.entry = computation["name"]
+                module.entry = name
     return module
 
 
@@ -184,25 +225,23 @@ def unquoted(text: str) -> str:
     return re.sub(r"\\(.)", r"\1", found.group(1)) if found else text
 
 
-def read_instruction(match: re.Match[str]) -> Raw:
-    """Take an instruction apart: type, opcode, operands, attributes."""
-    rest = _COMMENT.sub("", match["rest"])
+def read_instruction(match: re.Match[str], inside: str) -> Raw:
+    """Take an instruction apart: type, opcode, operands, and what follows."""
+    rest = match["rest"]
+    name, is_root = match["name"], bool(match["root"])
+    if "/*" not in rest and (plain := _PLAIN.match(rest)):
+        type_ = plain["type"].partition("{")[0]
+        operands = tuple(plain["operands"].split(", ")) if plain["operands"] else ()
+        after = plain["rest"] or ""
+        return Raw(name, type_, plain["opcode"], operands, after, is_root, inside)
+    rest = _COMMENT.sub("", rest)
     end = closing(rest, 0) + 1 if rest.startswith("(") else rest.index(" ")
-    type_, rest = rest[:end], rest[end:].lstrip()
+    type_, rest = _LAYOUT.sub("", rest[:end]), rest[end:].lstrip()
     opcode, _, _ = rest.partition("(")
     stop = closing(rest, len(opcode))
-    attributes = {}
-    for part in split(rest[stop + 1 :].lstrip(", ")):
-        key, _, value = part.partition("=")
-        attributes[key] = value
-    return Raw(
-        name=match["name"],
-        type=_LAYOUT.sub("", type_),
-        opcode=opcode,
-        operands=tuple(split(rest[len(opcode) + 1 : stop])),
-        attributes=attributes,
-        is_root=bool(match["root"]),
-    )
+    operands = tuple(split(rest[len(opcode) + 1 : stop]))
+    after = rest[stop + 1 :].lstrip(", ")
+    return Raw(name, type_, opcode, operands, after, is_root, inside)
 
 
 def tokens(text: str, start: int = 0) -> Iterator[tuple[int, str, int]]:

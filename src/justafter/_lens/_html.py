@@ -1,15 +1,32 @@
-"""The lens as static HTML: no server, no network, readable without JavaScript."""
+"""The lens as static HTML: no server, no network, readable without JavaScript.
 
+A large one carries what is folded in compressed form, and unfolds it with JavaScript.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
 import hashlib
+import json
 from collections import defaultdict
 from collections.abc import Iterable
 from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from ._link import Row
-from ._model import Equation, Instruction, Kernel, Source
-from ._text import FATES, compile_time, fate, kernel_title, summary, tree
+from .._functions import file_label, package_of
+from ._model import Equation, Instruction, Kernel, Link, Source
+from ._text import (
+    FATES,
+    INFERRED,
+    compile_time,
+    cost_words,
+    fate,
+    kernel_title,
+    summary,
+    tree,
+)
 
 if TYPE_CHECKING:
     from . import Lens
@@ -18,7 +35,12 @@ if TYPE_CHECKING:
 _HEAD, _CHUNK, _OPEN_KERNELS, _SOURCE_LINES = 60, 100, 6, 80
 
 # Beside an equation there is room for one word; the rest is below the kernels.
-_LABELS = {"unused": "unused", "gone": "gone", "folded": "folded"}
+_LABELS = {"unused": "unused", "gone": "gone", "folded": "folded", "unknown": "?"}
+
+# A lens whose columns are longer than this, in characters, is written with what is
+# folded compressed: most of it is never opened.
+_LARGE = 150_000
+_CUT = 120
 
 
 def asset(name: str) -> str:
@@ -26,13 +48,13 @@ def asset(name: str) -> str:
     return (files(__package__) / name).read_text(encoding="utf-8")
 
 
-def fragment(view: "Lens") -> str:
+def fragment(view: Lens) -> str:
     """Write a lens for a notebook or a page, with its style and script."""
     style, script = asset("lens.css"), asset("lens.js")
     return f"<style>{style}</style>{body(view)}<script>{script}</script>"
 
 
-def page(view: "Lens") -> str:
+def page(view: Lens) -> str:
     """Write a lens as a document of its own."""
     title = escape(f"lens of {view.name}")
     return (
@@ -44,28 +66,66 @@ def page(view: "Lens") -> str:
     )
 
 
-def body(view: "Lens") -> str:
-    """Write the summary and the three columns."""
-    columns = "".join(
-        (
-            column("source", "Python source", source(view)),
-            column("jaxpr", "jaxpr", jaxpr(view)),
-            column("hlo", "optimized HLO", hlo(view)),
+class Store:
+    """Keeps what is folded; by number where it is to be compressed."""
+
+    def __init__(self, is_packed: bool) -> None:
+        self._is_packed = is_packed
+        self._parts: list[str] = []
+
+    def fold(self, kind: str, attributes: str, summary: str, content: str) -> str:
+        """Write a part to open, its content in place or in the store."""
+        open_ = f'<details class="{kind}"{attributes}'
+        if not self._is_packed or " open" in attributes:
+            return f"{open_}>{summary}{content}</details>"
+        self._parts.append(content)
+        number = len(self._parts) - 1
+        return (
+            f'{open_} data-h="{number}">{summary}'
+            '<p class="ja-none">Needs JavaScript; printing the lens shows all.</p>'
+            "</details>"
         )
-    )
-    notes = "".join(f'<p class="ja-note">{escape(note)}</p>' for note in view.notes)
+
+    def packed(self) -> str:
+        """Write the store itself, for the script to read."""
+        if not self._parts:
+            return ""
+        text = json.dumps(self._parts, ensure_ascii=False).encode()
+        data = base64.b64encode(gzip.compress(text, 9, mtime=0)).decode()
+        return f'<script type="text/plain" class="ja-rest">{data}</script>'
+
+
+def body(view: Lens) -> str:
+    """Write the summary and the three columns."""
+    columns, rest = written(view, Store(False)), ""
     # The same lens gets the same name in each run: no counter, no clock.
-    mark = hashlib.sha256((columns + notes).encode()).hexdigest()[:10]
+    mark = hashlib.sha256(columns.encode()).hexdigest()[:10]
+    if len(columns) > _LARGE:
+        store = Store(True)
+        columns = written(view, store)
+        rest = store.packed()
+    notes = "".join(f'<p class="ja-note">{escape(note)}</p>' for note in view.notes)
     return (
         f'<div class="ja-lens" data-lens="{mark}" role="group" '
         f'aria-label="lens of {escape(view.name)}">'
         f"{top(view)}{notes}"
-        f'<div class="ja-columns">{columns}</div>'
+        f'<div class="ja-columns">{columns}</div>{rest}'
         f'<p class="ja-status" role="status" aria-live="polite"></p></div>'
     )
 
 
-def top(view: "Lens") -> str:
+def written(view: Lens, store: Store) -> str:
+    """Write the three columns."""
+    return "".join(
+        (
+            column("source", "Python source", source(view, store)),
+            column("jaxpr", "jaxpr", jaxpr(view, store)),
+            column("hlo", "optimized HLO", hlo(view, store)),
+        )
+    )
+
+
+def top(view: Lens) -> str:
     """Write the summary line."""
     parts = [f"<span>{escape(part)}</span>" for part in summary(view)]
     parts.append(
@@ -111,15 +171,46 @@ def reach(own: Iterable[int], family: dict[int, list[int]]) -> str:
 # --- source ---------------------------------------------------------------------
 
 
-def source(view: "Lens") -> str:
-    """Write each function's source, expressions marked."""
-    if not view.source:
-        return '<p class="ja-none">No source to show.</p>'
+def source(view: Lens, store: Store) -> str:
+    """Write each function's source, expressions marked; then the library's lines."""
     family = families(view.equations)
-    return "".join(piece(one, view, family) for one in view.source)
+    below = library(view.library, store) if view.library else ""
+    if not view.source:
+        return f'<p class="ja-none">No source to show.</p>{below}'
+    return "".join(piece(one, view, family) for one in view.source) + below
 
 
-def piece(one: Source, view: "Lens", family: dict[int, list[int]]) -> str:
+def library(links: tuple[Link, ...], store: Store) -> str:
+    """Write the library's expressions that the reader's code leads to."""
+    lines, place = [], ("", "")
+    for link in links:
+        if link.span is None:
+            continue
+        if (link.span.path, link.span.function) != place:
+            place = link.span.path, link.span.function
+            title = f"{package_file(link.span.path)}, {link.span.function}"
+            lines.append(f'<div class="ja-io">{escape(title)}</div>')
+        text = link.expression or ""
+        text = (
+            text if len(text) <= _CUT else text[: _CUT - 1] + "\N{HORIZONTAL ELLIPSIS}"
+        )
+        lines.append(
+            f'<div class="ja-i" data-e="{numbers(link.equations)}">'
+            f"<b>{link.span.line}</b><code>{escape(text)}</code></div>"
+        )
+    names = sorted({package_of(one.span.path) for one in links if one.span} - {""})
+    title = f"library code below your expressions: {', '.join(names) or 'installed'}"
+    summary_ = f"<summary>{escape(title)}</summary>"
+    return store.fold("ja-fold ja-library", "", summary_, "".join(lines))
+
+
+def package_file(path: str) -> str:
+    """Name an installed file by its package and the folders in it."""
+    package = package_of(path)
+    return path[path.rindex(f"{package}") :] if package else file_label(path)
+
+
+def piece(one: Source, view: Lens, family: dict[int, list[int]]) -> str:
     """Write one function: a title, and its text with nested marks."""
     spans = [
         (*one.offsets(link.span), link.equations)
@@ -140,7 +231,9 @@ def marked(
     family: dict[int, list[int]],
 ) -> str:
     """Wrap each span in an element; inner expressions nest in outer ones."""
-    out, ends, place = [], [], 0
+    out: list[str] = []
+    ends: list[int] = []
+    place = 0
 
     def close(until: int) -> None:
         nonlocal place
@@ -162,7 +255,7 @@ def marked(
 # --- jaxpr ----------------------------------------------------------------------
 
 
-def jaxpr(view: "Lens") -> str:
+def jaxpr(view: Lens, store: Store) -> str:
     """Write the equations, folded where there are many."""
     family = families(view.equations)
     lines = [
@@ -171,7 +264,7 @@ def jaxpr(view: "Lens") -> str:
     ]
     first = f'<div class="ja-io">in {escape(view.inputs) or "nothing"}</div>'
     last = f'<div class="ja-io">out {escape(view.results)}</div>'
-    return first + folded(lines, "lines") + last
+    return first + folded(lines, "lines", store) + last
 
 
 def region(depth: int, header: str) -> str:
@@ -194,62 +287,75 @@ def equation(eqn: Equation, family: dict[int, list[int]]) -> str:
     )
 
 
-def folded(lines: list[str], noun: str) -> str:
+def folded(lines: list[str], noun: str, store: Store) -> str:
     """Show the first lines, and the rest in parts to open."""
     out = lines[:_HEAD] if len(lines) > _HEAD + 10 else lines
     parts = ["".join(out)]
     for start in range(len(out), len(lines), _CHUNK):
         chunk = lines[start : start + _CHUNK]
         label = f"{noun} {start + 1} to {start + len(chunk)} of {len(lines)}"
-        parts.append(
-            f'<details class="ja-fold"><summary>{label}</summary>'
-            f"{''.join(chunk)}</details>"
-        )
+        title = f"<summary>{label}</summary>"
+        parts.append(store.fold("ja-fold", "", title, "".join(chunk)))
     return "".join(parts)
 
 
 # --- HLO ------------------------------------------------------------------------
 
 
-def hlo(view: "Lens") -> str:
+def hlo(view: Lens, store: Store) -> str:
     """Write the kernels with their instructions, then what is gone."""
     is_open = len(view.kernels) <= _OPEN_KERNELS
-    lines, where = [], ()
+    lines: list[str] = []
+    where: tuple[str, ...] = ()
     for row in view.rows:
         if row.where != where:
             where = row.where
             label = escape(" \N{RIGHTWARDS ARROW} ".join(where) or "after the loop")
             lines.append(f'<div class="ja-io" style="--d:{len(where)}">{label}</div>')
-        lines.append(hlo_row(row, view, is_open))
+        depth = f' style="--d:{len(row.where)}"' if row.where else ""
+        if row.kernel is not None:
+            lines.append(kernel(row.kernel, view, is_open, depth, store))
+        elif row.instruction is not None:
+            lines.append(instruction(row.instruction, depth))
     if not view.kernels:
         lines.append('<p class="ja-none">No kernel: nothing is left to compute.</p>')
-    return folded(lines, "rows") + missing(view)
+    if any(one.inferred for one in view.kernels):
+        lines.append(f'<p class="ja-none">{escape(INFERRED)}</p>')
+    return folded(lines, "rows", store) + missing(view, store)
 
 
-def hlo_row(row: Row, view: "Lens", is_open: bool) -> str:
-    """Write a kernel, or an instruction that is none."""
-    depth = f' style="--d:{len(row.where)}"' if row.where else ""
-    if row.kernel is None:
-        return instruction(row.instruction, depth)
-    return kernel(row.kernel, view, is_open, depth)
-
-
-def kernel(one: Kernel, view: "Lens", is_open: bool, depth: str) -> str:
+def kernel(one: Kernel, view: Lens, is_open: bool, depth: str, store: Store) -> str:
     """Write a kernel: its title, to open, and the instructions in it."""
     title = kernel_title(one, view.equations)
     kind = "" if title == one.kind else f"{one.kind}, "
-    origin = "appeared: added by XLA"
-    if one.members:
-        origin = f"from {', '.join(map(str, one.members[:12]))}"
-        origin += ", \N{HORIZONTAL ELLIPSIS}" if len(one.members) > 12 else ""
-    inside = "".join(instruction(i) for i in one.instructions)
-    return (
-        f'<details class="ja-k"{" open" if is_open else ""}{depth}>'
-        f'<summary data-e="{numbers(one.members)}" data-k="k{one.index}">'
-        f"<b>k{one.index}</b> <code>{escape(title)}</code> "
-        f"<i>{escape(kind + one.type)}; {origin}</i></summary>"
-        f"{inside}</details>"
+    words = (
+        f"{kind}{one.type}; {cost_words(view.kernel_costs[one.index])}; {origin(one)}"
     )
+    inside = "".join(instruction(i) for i in one.instructions)
+    summary_ = (
+        f'<summary data-e="{numbers(one.members or one.maybe)}" '
+        f'data-k="k{one.index}"><b>k{one.index}</b> <code>{escape(title)}</code> '
+        f"<i>{escape(words)}</i></summary>"
+    )
+    return store.fold("ja-k", f"{' open' if is_open else ''}{depth}", summary_, inside)
+
+
+def origin(one: Kernel) -> str:
+    """Say which equations a kernel came from, and how that is known."""
+    if one.appeared:
+        return "appeared: added by XLA"
+    marked = [f"{'~' * (i in one.inferred)}{i}" for i in one.members]
+    if one.maybe:
+        marked.append(f"one of {listed(list(map(str, one.maybe)))}")
+    elif one.lost:
+        marked.append("cannot tell which")
+    return f"from {listed(marked)}"
+
+
+def listed(names: list[str]) -> str:
+    """Write up to twelve names."""
+    more = ", \N{HORIZONTAL ELLIPSIS}" if len(names) > 12 else ""
+    return ", ".join(names[:12]) + more
 
 
 def instruction(one: Instruction, depth: str = "") -> str:
@@ -263,20 +369,24 @@ def instruction(one: Instruction, depth: str = "") -> str:
     )
 
 
-def missing(view: "Lens") -> str:
+def missing(view: Lens, store: Store) -> str:
     """List the primitives that no kernel computes, with the reason."""
     groups: dict[str, list[Equation]] = defaultdict(list)
-    for eqn in view.gone:
+    for eqn in (*view.gone, *view.unknown):
         groups[FATES[eqn.fate]].append(eqn)
-    lines = "".join(gone_line(words, eqns) for words, eqns in groups.items())
+    lines = "".join(gone_line(words, eqns, store) for words, eqns in groups.items())
     return f'<div class="ja-missing">{lines}</div>' if lines else ""
 
 
-def gone_line(words: str, eqns: list[Equation]) -> str:
+def gone_line(words: str, eqns: list[Equation], store: Store) -> str:
     """Write one reason and the primitives that it holds for."""
-    marks = " ".join(
-        f'<span class="ja-g" data-e="{eqn.index}">'
+    marks = [
+        f'<span class="ja-g{"" if eqn.gone else " ja-open"}" data-e="{eqn.index}">'
         f"{eqn.index} {escape(eqn.primitive)}</span>"
         for eqn in eqns
-    )
-    return f"<p>{escape(words)}: {marks}</p>"
+    ]
+    rest = marks[_HEAD:] if len(marks) > _HEAD + 10 else []
+    shown = " ".join(marks[: len(marks) - len(rest)])
+    more = f"<summary>and {len(rest)} more</summary>"
+    fold = store.fold("ja-fold", "", more, " ".join(rest)) if rest else ""
+    return f"<p>{escape(words)}: {shown}</p>{fold}"

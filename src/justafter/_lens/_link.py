@@ -1,13 +1,20 @@
 """Joins equations and HLO: which kernel holds which equation."""
 
+from __future__ import annotations
+
+import functools
 from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ._hlo import FREE, Raw, Step
-from ._marks import Marks, elements
+from ._marks import Marks
 from ._model import Equation, Instruction, Kernel, Link, Span
+from ._work import HEAVY, elements, is_light
 
 _PLUMBING = (FREE - {"bitcast"}) | {"call"}
+# What XLA adds on its own: to keep a value, to move it, to count a loop's turns.
+_ITS_OWN = {"copy", "copy-start", "bitcast", "tuple", "get-tuple-element"}
 
 
 @dataclass(frozen=True)
@@ -28,24 +35,44 @@ def instruction(marks: Marks, raw: Raw, text: str) -> Instruction:
 
 def kernel(marks: Marks, step: Step, index: int) -> Kernel:
     """Make the public record of a kernel."""
-    instructions = tuple(instruction(marks, *one) for one in step.inside)
-    members = {e for i in instructions if i.opcode not in FREE for e in i.equations}
-    if not members or marks.is_inferred(step.raw):
-        members.update(marks.of(step.raw))
+    raws = [raw for raw, _ in step.inside]
+    members = _members(marks, step, raws)
+    if not members:
+        for raw in _telling(raws):
+            marks.settle_alone(raw)
+        members = _members(marks, step, raws)
+    inferred = {i for raw in raws for i in marks.inferred.get(raw.name, ())}
+    maybe = {i for raw in raws for i in marks.choices.get(raw.name, ())}
     return Kernel(
         index=index,
         name=step.raw.name,
         kind=step.kind,
         type=step.raw.type,
         members=tuple(sorted(members)),
-        instructions=instructions,
+        instructions=tuple(instruction(marks, *one) for one in step.inside),
         where=step.where,
+        inferred=tuple(sorted(inferred & members)),
+        maybe=tuple(sorted(maybe - members)),
+        lost=any(raw.name in marks.lost for raw in raws),
     )
+
+
+def _members(marks: Marks, step: Step, raws: list[Raw]) -> set[int]:
+    members = {i for raw in raws for i in marks.work(raw)}
+    return members or set(marks.work(step.raw))
+
+
+def _telling(raws: list[Raw]) -> list[Raw]:
+    """The instructions that say what a kernel without any record is for."""
+    work = [raw for raw in raws if raw.opcode not in FREE | _ITS_OWN]
+    heavy = [raw for raw in work if raw.opcode in HEAVY]
+    return heavy or [raw for raw in work if raw.is_root] or work[-1:]
 
 
 def rows(marks: Marks, steps: list[Step]) -> list[Row]:
     """Turn the program's steps into kernels and lone instructions."""
-    found, count = [], 0
+    found: list[Row] = []
+    count = 0
     for step in steps:
         if step.is_kernel:
             found.append(Row(step.where, kernel=kernel(marks, step, count)))
@@ -56,49 +83,91 @@ def rows(marks: Marks, steps: list[Step]) -> list[Row]:
     return found
 
 
-def with_fates(
-    equations: list[Equation], rows: list[Row], rewritten: set[int]
-) -> tuple[Equation, ...]:
-    """Fill in the kernels and the fate of each equation."""
-    kernels, loose = defaultdict(list), defaultdict(list)
-    for row in rows:
+class Fates:
+    """Says what became of each equation.
+
+    Gone is said of an equation only if no instruction can be its work: each that is
+    of its kind came from another equation, or is of another size.
+    """
+
+    def __init__(
+        self,
+        equations: list[Equation],
+        rows: list[Row],
+        marks: Marks,
+        expressions: Callable[[Span | None], str | None],
+    ) -> None:
+        self._expressions = functools.cache(expressions)
+        self._kernels: dict[int, list[int]] = defaultdict(list)
+        self._maybe: dict[int, list[int]] = defaultdict(list)
+        self._loose: dict[int, list[Instruction]] = defaultdict(list)
+        self._unexplained: list[Raw] = []
+        for row in rows:
+            self._take(row)
+        self._unexplained = [
+            raw
+            for raw in marks.unexplained()
+            if raw.opcode not in FREE and raw.opcode not in _ITS_OWN
+        ]
+        self._equations, self._marks = equations, marks
+
+    def _take(self, row: Row) -> None:
         if row.kernel is None:
-            idle = [row.instruction]
+            idle = [row.instruction] if row.instruction else []
         else:
-            idle = [i for i in row.kernel.instructions if i.opcode in FREE]
+            idle = [one for one in row.kernel.instructions if one.opcode in FREE]
             for member in row.kernel.members:
-                kernels[member].append(row.kernel.index)
+                self._kernels[member].append(row.kernel.index)
+            for member in row.kernel.maybe:
+                self._maybe[member].append(row.kernel.index)
         for one in idle:
             for index in one.equations:
-                loose[index].append(one)
+                self._loose[index].append(one)
 
-    def filled(eqn: Equation) -> Equation:
-        found = tuple(kernels[eqn.index])
-        end = "kernel" if found else fate(eqn, loose[eqn.index], rewritten)
-        return replace(eqn, kernels=found, fate=end)
+    def all(self) -> tuple[Equation, ...]:
+        """The equations, each with its fate and its kernels."""
+        return tuple(map(self._filled, self._equations))
 
-    return tuple(map(filled, equations))
+    def _filled(self, eqn: Equation) -> Equation:
+        found = tuple(dict.fromkeys(self._kernels[eqn.index]))
+        maybe = tuple(dict.fromkeys(self._maybe[eqn.index]))
+        fate = "kernel" if found else self._fate(eqn)
+        return replace(
+            eqn,
+            kernels=found,
+            fate=fate,
+            maybe=() if found else maybe,
+            expression=self._expressions(eqn.span),
+        )
 
+    def _fate(self, eqn: Equation) -> str:
+        if eqn.fate == "unused":
+            return "unused"
+        loose = self._loose[eqn.index]
+        is_passed = any(one.opcode not in ("constant", "parameter") for one in loose)
+        if is_passed and (is_light(eqn) or eqn.regions):
+            return "view"
+        if eqn.regions:
+            return "wrapper"
+        if self._maybe[eqn.index] or not self._is_proven(eqn):
+            return "unknown"
+        # A constant that only helped, such as a sum's zero, has another size.
+        sizes = [elements(one.type) for one in loose if one.opcode == "constant"]
+        if eqn.fixed or elements(eqn.outputs[0] if eqn.outputs else "") in sizes:
+            return "folded"
+        return "gone"
 
-def fate(eqn: Equation, loose: list[Instruction], rewritten: set[int]) -> str:
-    """Say what became of an equation that is in no kernel."""
-    if eqn.index in rewritten:
-        return "rewritten"
-    if any(one.opcode not in ("constant", "parameter") for one in loose):
-        return "view"
-    # A constant that only helped, such as a sum's zero, has another size.
-    sizes = [elements(one.type) for one in loose if one.opcode == "constant"]
-    if not eqn.regions and elements(eqn.outputs[0] if eqn.outputs else "") in sizes:
-        return "folded"
-    if eqn.fate == "gone" and eqn.regions:
-        return "wrapper"
-    return eqn.fate
+    def _is_proven(self, eqn: Equation) -> bool:
+        """Whether no instruction without an equation can be this one's work."""
+        return not any(self._marks.may_be(eqn, raw) for raw in self._unexplained)
 
 
 def shown_rows(rows: list[Row], equations: tuple[Equation, ...]) -> list[Row]:
     """Leave out the instructions that only carry values around."""
 
-    def tells(one: Instruction) -> bool:
+    def tells(one: Instruction | None) -> bool:
+        if one is None:
+            return False
         if one.opcode == "constant":
             return any(equations[i].fate == "folded" for i in one.equations)
         return bool(one.equations) and one.opcode not in _PLUMBING
@@ -106,19 +175,37 @@ def shown_rows(rows: list[Row], equations: tuple[Equation, ...]) -> list[Row]:
     return [row for row in rows if row.kernel is not None or tells(row.instruction)]
 
 
-def links(equations: tuple[Equation, ...]) -> tuple[Link, ...]:
+def links(equations: Sequence[Equation]) -> tuple[Link, ...]:
     """Group the equations by the expression they came from, in source order."""
-    groups = defaultdict(list)
+    groups: dict[Span | None, list[Equation]] = defaultdict(list)
     for eqn in equations:
         groups[eqn.span].append(eqn)
     return tuple(
-        Link(
-            expression=group[0].expression,
-            span=span,
-            equations=tuple(eqn.index for eqn in group),
-            kernels=tuple(sorted({k for eqn in group for k in eqn.kernels})),
-        )
+        _linked(group[0].expression, span, group)
         for span, group in sorted(groups.items(), key=lambda item: order(item[0]))
+    )
+
+
+def library_links(
+    equations: Sequence[Equation], expressions: Callable[[Span | None], str | None]
+) -> tuple[Link, ...]:
+    """Group the equations by the library's expressions that they came through."""
+    groups: dict[Span, list[Equation]] = defaultdict(list)
+    for eqn in equations:
+        for span in dict.fromkeys(eqn.library):
+            groups[span].append(eqn)
+    return tuple(
+        _linked(expressions(span), span, group)
+        for span, group in sorted(groups.items(), key=lambda item: order(item[0]))
+    )
+
+
+def _linked(expression: str | None, span: Span | None, group: list[Equation]) -> Link:
+    return Link(
+        expression=expression,
+        span=span,
+        equations=tuple(eqn.index for eqn in group),
+        kernels=tuple(sorted({k for eqn in group for k in eqn.kernels})),
     )
 
 
@@ -126,6 +213,5 @@ def order(span: Span | None) -> tuple[bool, str, int, int, int, int]:
     """Sort spans by place; what has no span comes last."""
     if span is None:
         return True, "", 0, 0, 0, 0
-    return (
-        False, span.path, span.line, span.column, -span.end_line, -span.end_column
-    )  # fmt: skip
+    place = (span.line, span.column, -span.end_line, -span.end_column)
+    return False, span.path, *place

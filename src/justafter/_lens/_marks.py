@@ -1,27 +1,20 @@
 """Finds the equations that an HLO instruction came from."""
 
-import math
-import re
-from collections import defaultdict
-from collections.abc import Iterator
+from __future__ import annotations
 
-from .. import _internals
-from ._hlo import CONTROL, FREE, RENAMING, Module, Raw, bare, rename
+from collections.abc import Iterable, Iterator
+
+from .._internals import _equations
+from ._graph import Graph, nearest
+from ._hlo import CONTROL, FREE, RENAMING, Module, Raw
 from ._model import Equation, Span
 from ._source import Sources
+from ._work import HEAVY, can_make, fits, is_composite, is_light, is_maker, is_part
 
 Start = tuple[str, int, int]
-Group = tuple[str, int]
 
-# Operations that XLA rewrites without keeping metadata, and the primitives that
-# they can only have come from.
-_KINDS = {
-    "dot": re.compile(r"dot_general"),
-    "convolution": re.compile(r"conv_general_dilated"),
-    "reduce-window": re.compile(r"cum\w+|reduce_window\w*"),
-    "sort": re.compile(r"sort"),
-    "fft": re.compile(r"fft"),
-}
+# What leads from an instruction to the one that computes the same values.
+_MOVING = {*RENAMING, "reshape", "transpose", "copy", "convert", "slice", "reverse"}
 
 
 def start(span: Span | None) -> Start | None:
@@ -29,53 +22,91 @@ def start(span: Span | None) -> Start | None:
     return None if span is None else (span.file, span.line, span.column)
 
 
-def elements(type_: str) -> int:
-    """Count the elements of an array type; of a tuple, those of its first.
-
-    >>> elements("f32[3,4]"), elements("(s32[], f32[2])")
-    (12, 1)
-    """
-    found = re.search(r"\[([\d,]*)\]", type_)
-    sizes = found.group(1).split(",") if found and found.group(1) else []
-    return math.prod(int(size) for size in sizes if size)
-
-
 class Marks:
     """Knows the equations of each instruction of a module.
 
-    By the numbers that ``_internals.tagged`` left in the metadata; where a JAX
+    By the numbers that ``_equations.Numbered`` left in the metadata; where a JAX
     version does not allow those, by the primitive and where its expression starts.
-    Where XLA dropped the metadata, by what the instruction computes, if that leaves
-    no choice.
+
+    XLA drops metadata, and gives an instruction that of its neighbor. Where an
+    instruction's equation cannot have made it, the one that can is looked for among
+    those next to it. If there is just one, it is inferred; if there are several, it
+    is said that it is one of them.
 
     Attributes:
-        rewritten: equations that XLA computes in an instruction without metadata,
-            where it cannot be said in which.
+        inferred: equations by the name of an instruction that has another record, or
+            none.
+        choices: the equations of which one made an instruction, by its name.
+        lost: the names of instructions that no known equation made.
     """
 
     def __init__(
-        self, equations: list[Equation], module: Module, sources: Sources
+        self,
+        equations: list[Equation],
+        module: Module,
+        sources: Sources,
+        graph: Graph,
     ) -> None:
-        self._module, self._sources = module, sources
+        self._equations, self._module = equations, module
+        self._sources, self._graph = sources, graph
+        self._starts: dict[int | None, Start | None] = {}
         self._by_tags = {eqn.tags: eqn.index for eqn in equations if eqn.tags}
-        self._by_start, self._ends = {}, {}
+        self._ends: dict[tuple[int, ...], list[int]] = {}
+        self._several_named: dict[str, list[int]] = {}
+        self._by_start: dict[tuple[Start | None, str], int] = {}
         for eqn in reversed(equations):
-            self._by_start[start(eqn.span), eqn.primitive] = eqn.index
+            if not self._by_tags:
+                self._by_start[start(eqn.span), eqn.primitive] = eqn.index
             for cut in range(len(eqn.tags)):
-                self._ends[eqn.tags[cut:]] = eqn.index
-        self._raws = {raw.name: raw for raw in module.instructions()}
-        self._inferred: dict[str, tuple[int, ...]] = {}
-        self._inferred = dict(self._results())
-        self.rewritten: set[int] = set()
-        self._infer_by_kind(equations)
+                self._ends.setdefault(eqn.tags[cut:], []).append(eqn.index)
+        self.inferred: dict[str, tuple[int, ...]] = {}
+        self.choices: dict[str, tuple[int, ...]] = {}
+        self.lost: set[str] = set()
+        self._constant: dict[str, bool] = {}
+        self._recorded = {
+            raw.name: tuple(self._read(raw)) for raw in module.instructions()
+        }
+        self._infer()
 
     def of(self, raw: Raw) -> tuple[int, ...]:
         """List the equations of an instruction: several where XLA merged some."""
-        return self._inferred.get(raw.name) or tuple(self._recorded(raw))
+        recorded = self._recorded.get(raw.name, ())
+        inferred = self.inferred.get(raw.name, ())
+        if raw.name in self.lost:  # no choice of the equations on record made it
+            return ()
+        if inferred:  # a loop is no product, though XLA wrote its name on one
+            recorded = tuple(i for i in recorded if not self._equations[i].regions)
+        return tuple(dict.fromkeys((*recorded, *inferred)))
 
-    def is_inferred(self, raw: Raw) -> bool:
-        """Say whether an instruction has no metadata, but an equation."""
-        return raw.name in self._inferred
+    def work(self, raw: Raw) -> tuple[int, ...]:
+        """List those that an instruction computes, without what only helps them.
+
+        Numbers that XLA merged, such as the zero of each ``relu``, carry the mark of
+        one equation, and say nothing about where the others are computed.
+        """
+        if raw.opcode in FREE or not (found := self.of(raw)):
+            return ()
+        if self.is_constant(raw):
+            return tuple(i for i in found if self._equations[i].fixed)
+        return found
+
+    def is_constant(self, raw: Raw) -> bool:
+        """Say whether an instruction's value is known before the program runs."""
+        if raw.name not in self._constant:
+            self._constant[raw.name] = False  # until its inputs are known
+            inputs = [self._module.by_name.get(name) for name in self._sources_of(raw)]
+            self._constant[raw.name] = raw.opcode in ("constant", "iota") or (
+                bool(inputs)
+                and raw.opcode not in CONTROL
+                and all(one is not None and self.is_constant(one) for one in inputs)
+            )
+        return self._constant[raw.name]
+
+    def _sources_of(self, raw: Raw) -> tuple[str, ...]:
+        if raw.opcode == "parameter":
+            passed = self._module.names.get(raw.name)
+            return (passed,) if passed else ()
+        return raw.inputs if raw.opcode != "constant" else ()
 
     def start(self, raw: Raw) -> Start | None:
         """Read where an instruction's expression starts, from the module's tables.
@@ -83,84 +114,229 @@ class Marks:
         Where it ends is not to be had: expressions that start at one place share
         one entry there, with the end of whichever came first.
         """
-        return start(self._sources.span(self._module.location(raw.frame)))
+        if raw.frame not in self._starts:
+            location = self._module.location(raw.frame)
+            self._starts[raw.frame] = start(self._sources.span(location))
+        return self._starts[raw.frame]
 
-    def _recorded(self, raw: Raw) -> Iterator[int]:
+    def _read(self, raw: Raw) -> Iterator[int]:
         # XLA joins the names of merged instructions with semicolons.
-        for name in raw.op_name.split(";"):
+        for name in raw.op_name.split(";") if raw.op_name else ():
             index = self._named(name, raw)
             if index is not None:
                 yield index
 
     def _named(self, name: str, raw: Raw) -> int | None:
         if self._by_tags:
-            tags = _internals.tags(name)
-            # XLA may cut a path's head where it inlines a computation.
-            return self._by_tags.get(tags, self._ends.get(tags))
-        return self._by_start.get((self.start(raw), name.rsplit("/", 1)[-1]))
+            tags = _equations.tags(name)
+            if tags in self._by_tags:
+                return self._by_tags[tags]
+            # XLA may cut a path's head where it inlines a computation. Of a function
+            # that is called twice it cannot be told then which call it was.
+            ends = self._ends.get(tags, [])
+            if len(ends) > 1:
+                self._several_named[raw.name] = ends
+            return ends[0] if len(ends) == 1 else None
+        return self._by_start.get((self.start(raw), _equations.last_part(name)))
 
-    def _results(self) -> Iterator[tuple[str, tuple[int, ...]]]:
-        """Yield instructions without metadata that compute an equation's result.
+    # --- inference ----------------------------------------------------------------
+
+    def _infer(self) -> None:
+        """Find the makers of the instructions whose record cannot be right."""
+        open_ = [raw for raw in self._module.instructions() if self._is_open(raw)]
+        for raw in list(open_):
+            if found := self._from_users(raw):
+                self.inferred[raw.name] = found
+                open_.remove(raw)
+        for raw in open_:
+            ends = self._several_named.get(raw.name, ())
+            makers = {i for i in ends if can_make(self._equations[i], raw)}
+            self._settle(raw, makers or self._neighbors(raw) or self._likely(raw))
+
+    def _is_open(self, raw: Raw) -> bool:
+        if raw.opcode not in HEAVY or self._is_combiner(raw):
+            return False
+        recorded = [self._equations[i] for i in self._recorded[raw.name]]
+        return not any(can_make(eqn, raw) for eqn in recorded)
+
+    def _is_combiner(self, raw: Raw) -> bool:
+        """Say whether it is in the computation of a reduction or a sort."""
+        return raw.inside != self._module.entry and (
+            raw.inside not in self._module.callers
+        )
+
+    def settle_alone(self, raw: Raw) -> None:
+        """Look for the maker of an instruction that is all of a kernel's work."""
+        if self.of(raw) or raw.name in self.choices:
+            return
+        if several := self._several_named.get(raw.name):
+            self._settle(raw, several)
+            return
+        found = self._from_users(raw) or self._likely(raw) or self._continued(raw)
+        self._settle(raw, found)
+
+    def _continued(self, raw: Raw) -> set[int]:
+        """What its inputs were inferred to be a part of, if that may be anything."""
+        found: set[int] = set()
+        queue, seen = [raw.name], {raw.name}
+        while queue and len(seen) < 200:
+            one = self._module.by_name.get(queue.pop())
+            if one is None:
+                continue
+            inferred = self.inferred.get(one.name, ())
+            found |= {i for i in inferred if is_composite(self._equations[i])}
+            idle = one.opcode not in CONTROL and not self.of(one)
+            names = self._sources_of(one) if idle else ()
+            inner = self._fused_root(one) if one.opcode == "fusion" else None
+            names = (*names, inner) if inner else names
+            for name in names:
+                if name not in seen:
+                    seen.add(name)
+                    queue.append(name)
+        return found
+
+    def _fused_root(self, raw: Raw) -> str | None:
+        body = self._module.computations.get(raw.called()[0][1], [])
+        return next((one.name for one in body if one.is_root), None)
+
+    def _settle(self, raw: Raw, found: Iterable[int]) -> None:
+        choice = tuple(sorted(found))
+        if len(choice) == 1:
+            self.inferred[raw.name] = choice
+        elif choice:
+            self.choices[raw.name] = choice
+        if raw.opcode in HEAVY and len(choice) != 1:
+            self.lost.add(raw.name)
+
+    def _from_users(self, raw: Raw) -> tuple[int, ...]:
+        """The equations that the next reader names as its source, and can make this.
 
         XLA rewrites a product of a vector, say, as one of matrices, and leaves the
         equation's mark only on the bitcast back to the wanted shape.
         """
-        for raw in self._raws.values():
-            indices = self.of(raw)
-            if indices and raw.opcode in RENAMING:
-                source = self._producer(raw)
-                if source is not None and not source.op_name:
-                    yield source.name, indices
+        queue, seen = [raw], {raw.name}
+        parts: dict[int, None] = {}
+        while queue:
+            for user in self._readers(queue.pop()):
+                if user.name in seen:
+                    continue
+                seen.add(user.name)
+                recorded = [self._equations[i] for i in self._recorded[user.name]]
+                if user.opcode not in _MOVING:
+                    # Next to what it is combined with, by one equation of several.
+                    parts |= {e.index: None for e in recorded if is_part(e, raw)}
+                    continue
+                if found := [e.index for e in recorded if is_maker(e, raw)]:
+                    return tuple(found)
+                queue.append(user)
+        return tuple(parts) if len(parts) == 1 else ()
 
-    def _producer(self, raw: Raw) -> Raw | None:
-        """Follow a renamed value back to the instruction that computes it."""
-        seen: set[str] = set()
-        found: Raw | None = raw
-        while found is not None and found.opcode in (*RENAMING, "parameter"):
-            if found.name in seen:
-                return None
-            seen.add(found.name)
-            if found.opcode == "parameter":
-                name = self._module.names.get(found.name, "")
-            else:
-                name = bare(rename(found.operands[0], {}))
-            found = self._raws.get(name)
-        if found is None or found.opcode in FREE | CONTROL:
-            return None
-        return found
-
-    def _infer_by_kind(self, equations: list[Equation]) -> None:
-        """Join a lone product without metadata to the lone product without HLO."""
-        unmarked, done = self._unmarked()
-        for (opcode, size), names in unmarked.items():
-            open_ = [
-                eqn.index
-                for eqn in equations
-                if _KINDS[opcode].fullmatch(eqn.primitive)
-                and eqn.fate != "unused"
-                and elements(eqn.outputs[0]) == size
-                and (eqn.index, opcode) not in done
-            ]
-            if len(open_) == len(names) == 1:
-                self._inferred[names[0]] = (open_[0],)
-            else:
-                self.rewritten.update(open_)
-
-    def _unmarked(
-        self,
-    ) -> tuple[dict[Group, list[str]], set[tuple[int, str]]]:
-        """Group the operations without equations by kind and size.
-
-        Beside them, the equations that have such an operation.
-        """
-        found, done = defaultdict(list), set()
-        around = self._module.fusions()
-        for raw in self._raws.values():
-            if raw.opcode not in _KINDS:
+    def _readers(self, raw: Raw) -> Iterator[Raw]:
+        """The instructions that read a value, inside fusions as well."""
+        for user in self._module.users.get(raw.name, []):
+            if user.opcode != "fusion":
+                yield user
                 continue
-            fusion = around.get(raw.name)
-            indices = self.of(raw) or (self.of(fusion) if fusion else ())
-            done.update((index, raw.opcode) for index in indices)
-            if not indices:
-                found[raw.opcode, elements(raw.type)].append(raw.name)
-        return found, done
+            for one in self._module.computations.get(user.called()[0][1], []):
+                if self._module.names.get(one.name) == raw.name:
+                    yield from self._module.users.get(one.name, [])
+        caller = self._module.callers.get(raw.inside)
+        if raw.is_root and caller is not None and caller.opcode == "fusion":
+            yield from self._readers(caller)
+
+    def _neighbors(self, raw: Raw) -> set[int]:
+        """Makers next to the equations that are on record, inside them or around."""
+        recorded = self._recorded[raw.name]
+
+        def wanted(index: int) -> bool:
+            eqn = self._equations[index]
+            return is_maker(eqn, raw) and fits(eqn, raw)
+
+        def passes(index: int) -> bool:
+            eqn = self._equations[index]
+            return is_light(eqn) or bool(eqn.regions)
+
+        inside = {
+            eqn.index
+            for eqn in self._equations
+            if wanted(eqn.index) and any(self._holds(i, eqn) for i in recorded)
+        }
+        if inside:
+            return self._undone(inside, raw)
+        before = nearest(recorded, self._graph.producers, wanted, passes)
+        after = before or nearest(recorded, self._graph.consumers, wanted, passes)
+        return self._undone(after, raw)
+
+    def _holds(self, holder: int, eqn: Equation) -> bool:
+        parent = eqn.parent
+        while parent is not None and parent != holder:
+            parent = self._equations[parent].parent
+        return parent == holder
+
+    def _undone(self, found: set[int], raw: Raw) -> set[int]:
+        """Prefer those that no instruction of this kind names."""
+        done = {
+            i
+            for one in self._module.instructions()
+            if one.opcode == raw.opcode and one.name != raw.name
+            for i in self.of(one)
+        }
+        return (found - done) or found
+
+    def _likely(self, raw: Raw) -> set[int]:
+        """Makers anywhere that have no instruction yet."""
+        linked = {i for one in self._module.instructions() for i in self.work(one)}
+        free = [
+            eqn
+            for eqn in self._equations
+            if eqn.index not in linked
+            and not eqn.regions
+            and eqn.fate != "unused"
+            and (eqn.fixed or not self.is_constant(raw))
+        ]
+        makers = [eqn for eqn in free if is_maker(eqn, raw)]
+        fitting = [eqn for eqn in makers if fits(eqn, raw)]
+        composites = [eqn for eqn in free if is_composite(eqn)]
+        heavy = makers if raw.opcode in HEAVY else []
+        found = fitting or [*composites, *heavy]
+        return {eqn.index for eqn in found} or self._several(raw)
+
+    def _several(self, raw: Raw) -> set[int]:
+        """Those that have such an instruction, and may be more than one."""
+        return {
+            i
+            for one in self._module.instructions()
+            if one.opcode == raw.opcode
+            for i in self.of(one)
+            if is_composite(self._equations[i])
+        }
+
+    def unexplained(self) -> Iterator[Raw]:
+        """The instructions that run and that no equation is known for."""
+        for raw in self._module.instructions():
+            if (
+                self._is_combiner(raw)
+                or raw.opcode in CONTROL
+                or raw.opcode == "fusion"
+            ):
+                continue
+            known = self.of(raw) if self.is_constant(raw) else self.work(raw)
+            if not known and not self._is_product_part(raw):
+                yield raw
+
+    def _is_product_part(self, raw: Raw) -> bool:
+        """Whether it multiplies what a product adds up: XLA splits small ones so."""
+        if raw.opcode != "multiply":
+            return False
+        users = self._module.users.get(raw.name, [])
+        sums = [i for user in users if user.opcode == "reduce" for i in self.of(user)]
+        return any(self._equations[i].primitive == "dot_general" for i in sums)
+
+    def may_be(self, eqn: Equation, raw: Raw) -> bool:
+        """Say whether an instruction without an equation can be this one's work."""
+        if self.is_constant(raw):
+            # A constant spread over an array is the constant itself.
+            return eqn.fixed and raw.opcode != "broadcast" and fits(eqn, raw)
+        if raw.opcode in HEAVY:
+            return can_make(eqn, raw)
+        return fits(eqn, raw)

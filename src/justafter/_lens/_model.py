@@ -1,5 +1,9 @@
 """What a lens is made of: plain data, no behavior beyond small properties."""
 
+from __future__ import annotations
+
+import ast
+import functools
 from dataclasses import dataclass, field
 
 
@@ -77,6 +81,7 @@ class Equation:
         primitive: the primitive's name, such as ``"dot_general"``.
         text: the equation on one line.
         outputs: the types of its results, such as ``("f32[3,4]",)``.
+        inputs: the types of what it reads.
         span: the Python expression it came from; None if JAX kept none.
         expression: the text of that expression; None where there is no source.
         scope: transformations and named scopes around it, such as
@@ -84,11 +89,15 @@ class Equation:
         fate: ``"kernel"`` if kernels compute it; ``"view"`` if it costs nothing at
             run time (a bitcast, a loop's frame); ``"folded"`` if it is a constant
             in the compiled program; ``"unused"`` if nothing needs its result;
-            ``"gone"`` if no instruction carries it (XLA merged it with an equal
-            one, simplified or replaced it); ``"rewritten"`` if XLA computes it in
-            a kernel of which it kept no record; ``"wrapper"`` if it holds
-            equations and does nothing itself.
+            ``"gone"`` if no instruction can be its work (XLA merged it with an
+            equal one, or simplified it away); ``"unknown"`` if one can, and XLA
+            kept no record of which; ``"wrapper"`` if it holds equations and does
+            nothing itself.
         kernels: indices into ``Lens.kernels``.
+        maybe: indices of kernels of which one can hold it, where XLA kept no record.
+        fixed: True if it depends on no argument.
+        library: where the library's code stands that your expression called, from
+            the call inward; empty for what your code does itself.
         parent: index of the equation that holds it (a ``scan``, say), or None.
         depth: how many equations hold it.
         region: which of the parent's ``regions`` it is in.
@@ -108,6 +117,10 @@ class Equation:
     depth: int = 0
     region: int = 0
     regions: tuple[str, ...] = ()
+    maybe: tuple[int, ...] = ()
+    fixed: bool = False
+    inputs: tuple[str, ...] = ()
+    library: tuple[Span, ...] = field(default=(), repr=False)
     tags: tuple[int, ...] = field(default=(), repr=False)
 
     @property
@@ -126,7 +139,7 @@ class Instruction:
         type: the type of its result, such as ``"f32[3,4]"``.
         text: the instruction on one line, shortened.
         equations: indices into ``Lens.equations``; several where XLA merged some,
-            none for what XLA added.
+            none where XLA kept no record.
         start: what XLA itself kept of the source: file, line and column where the
             expression starts.
     """
@@ -151,6 +164,11 @@ class Kernel:
         members: indices into ``Lens.equations``: what ended up in it.
         instructions: the HLO instructions in it.
         where: the loops and branches around it, outermost first.
+        inferred: those of the members that XLA's own record does not name. Each is
+            the one equation next to that record, or the one left over, that can
+            have made what the kernel computes.
+        maybe: equations of which one made it, where XLA's record leaves a choice.
+        lost: True if it holds work of which it cannot be told which equation made it.
     """
 
     index: int
@@ -160,11 +178,14 @@ class Kernel:
     members: tuple[int, ...]
     instructions: tuple[Instruction, ...]
     where: tuple[str, ...] = ()
+    inferred: tuple[int, ...] = ()
+    maybe: tuple[int, ...] = ()
+    lost: bool = False
 
     @property
     def appeared(self) -> bool:
-        """True if XLA recorded no equation for it, having added or rewritten it."""
-        return not self.members
+        """True if no equation can have made it: XLA added it."""
+        return not (self.members or self.maybe or self.lost)
 
 
 @dataclass(frozen=True)
@@ -182,6 +203,16 @@ class Link:
     span: Span | None
     equations: tuple[int, ...]
     kernels: tuple[int, ...]
+
+    @functools.cached_property
+    def normal(self) -> str | None:
+        """The expression as Python itself would write it."""
+        if self.expression is None:
+            return None
+        try:
+            return ast.unparse(ast.parse(self.expression, mode="eval"))
+        except SyntaxError:
+            return " ".join(self.expression.split())
 
 
 @dataclass(frozen=True)

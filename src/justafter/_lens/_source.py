@@ -1,31 +1,69 @@
 """Where the Python source of a function and its helpers comes from."""
 
+from __future__ import annotations
+
 import ast
 import functools
-import inspect
+import io
 import linecache
-import re
-from collections.abc import Callable
+import os
+import time
+import tokenize
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path, PurePath
+from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from .. import _internals
+from .. import _functions
+from .._internals import _equations
 from ._model import Source, Span
 
-_PACKAGE = str(Path(__file__).parent.parent)
-_CELL = re.compile(r"^<|[\\/]ipykernel_\d+[\\/]|^Cell In\[")
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-def file_label(path: str) -> str:
-    """Name a file without its folders.
+@functools.cache
+def started() -> float:
+    """When this process began, in seconds since 1970; 0 where it cannot be told."""
+    try:
+        stat = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+        since = float(Path("/proc/uptime").read_text().split()[0])
+        return time.time() - since + int(stat[19]) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError, AttributeError):
+        return 0.0
 
-    >>> file_label("/srv/models/train.py"), file_label("<ipython-input-3-abc>")
-    ('train.py', 'notebook cell')
+
+def one_line(text: str) -> str:
+    """Write source on one line, without comments.
+
+    >>> one_line("f(\\n  x,  # the input\\n  2)")
+    'f( x, 2)'
     """
-    return "notebook cell" if _CELL.search(path) else PurePath(path).name
+    if "\n" not in text:
+        return text
+    lines = text.split("\n")
+    try:
+        # In brackets, so that a line's end means nothing.
+        tokens = list(tokenize.generate_tokens(io.StringIO(f"(\n{text}\n)").readline))
+    except (tokenize.TokenError, SyntaxError):
+        tokens = []
+    for token in tokens:
+        if token.type == tokenize.COMMENT:
+            row = token.start[0] - 2
+            lines[row] = lines[row][: token.start[1]]
+    return " ".join(part for line in lines if (part := line.strip()))
+
+
+def normal(expression: str) -> str:
+    """Write an expression as Python itself would.
+
+    >>> normal("f( x,2, )")
+    'f(x, 2)'
+    """
+    try:
+        return ast.unparse(ast.parse(expression.strip(), mode="eval"))
+    except SyntaxError:
+        return " ".join(expression.split())
 
 
 @dataclass
@@ -34,16 +72,16 @@ class _File:
 
     path: str
     lines: list[str] = field(default_factory=list)
-    tree: ast.AST | None = None
+    tree: ast.Module | None = None
 
     @classmethod
-    def read(cls, path: str) -> "_File":
+    def read(cls, path: str) -> _File:
         # Since Python 3.13, lines of "<string>" are those of `python -c`, whichever
         # exec() the function came from.
         found = [] if path == "<string>" else _lines(path)
         lines = [line.rstrip("\r\n") for line in found]
         try:
-            tree = ast.parse("\n".join(lines))
+            tree = ast.parse("\n".join(lines)) if lines else None
         except (SyntaxError, ValueError):
             tree = None
         return cls(path, lines, tree)
@@ -53,11 +91,51 @@ class _File:
         every = [] if self.tree is None else ast.walk(self.tree)
         return [node for node in every if isinstance(node, ast.stmt)]
 
+    @functools.cached_property
+    def was_written_since(self) -> bool:
+        """Whether the file was written after this process began."""
+        try:
+            stat = Path(self.path).stat()
+        except (OSError, ValueError):
+            return False
+        return max(stat.st_mtime, stat.st_ctime) > started()
+
+    @functools.cached_property
+    def codes(self) -> list[CodeType]:
+        """The code of each function, as the file's text has it now."""
+        if self.tree is None:
+            return []
+        code = compile(self.tree, self.path, "exec", dont_inherit=True)
+        return list(_inner_codes(code))
+
+    @functools.cached_property
+    def places(self) -> set[tuple[int, int, int, int]]:
+        """Where expressions stand: line, column in bytes, end line and column."""
+        every = [] if self.tree is None else ast.walk(self.tree)
+        return {
+            (n.lineno, n.col_offset, n.end_lineno or 0, n.end_col_offset or 0)
+            for n in every
+            if isinstance(n, ast.expr | ast.stmt)
+        }
+
+    def has(self, code: CodeType) -> bool:
+        """Whether the file's text still has a function that is in use."""
+        return any(
+            one.co_firstlineno == code.co_firstlineno
+            and one == code
+            and list(one.co_positions()) == list(code.co_positions())
+            for one in self.codes
+            if one.co_qualname == code.co_qualname
+        )
+
     def column(self, line: int, column: int) -> int:
         """Turn a column in bytes into one in characters."""
         if not 1 <= line <= len(self.lines):
             return column
-        return len(self.lines[line - 1].encode()[:column].decode(errors="ignore"))
+        text = self.lines[line - 1]
+        if text.isascii():
+            return min(column, len(text))
+        return len(text.encode()[:column].decode(errors="ignore"))
 
     def extent(self, line: int, function: str) -> tuple[int, int] | None:
         """Find the first and last line of what to show around a line.
@@ -72,6 +150,13 @@ class _File:
         is_loose = function.endswith(("<lambda>", "<module>")) or not scopes
         choice = around if is_loose else scopes
         return min(choice, key=lambda e: e[1] - e[0], default=None)
+
+
+def _inner_codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for one in code.co_consts:
+        if isinstance(one, CodeType):
+            yield from _inner_codes(one)
 
 
 def _lines(path: str) -> list[str]:
@@ -97,37 +182,121 @@ def covers(node: ast.stmt, line: int) -> bool:
 
 
 class Sources:
-    """Reads files once; turns JAX's frames into spans and spans into source."""
+    """Reads files once; turns JAX's frames into spans and spans into source.
 
-    def __init__(self) -> None:
+    Args:
+        fn: the function looked at: where it is a library's, so that it counts as the
+            reader's own.
+    """
+
+    def __init__(self, fn: Any = None) -> None:
         self._files: dict[str, _File] = {}
+        self._spans: dict[tuple[CodeType, int], Span] = {}
+        self._own: dict[str, bool] = {}
+        self._seen: dict[str, set[CodeType]] = {}
+        self._changed: dict[str, bool] = {}
+        self._places: set[_equations.Place] = set()
+        code = _functions.code_of(fn)
+        path = code.co_filename if code is not None else ""
+        is_shown = _equations.is_user_file(path) and bool(path)
+        self.home = _functions.package_of(path) if is_shown else ""
 
-    def span(self, fields: tuple[str, str, int, int, int, int] | None) -> Span | None:
-        """Make a span of JAX's frame; None for frames of this package."""
-        if fields is None or fields[0].startswith(_PACKAGE):
-            return None
+    def is_own(self, path: str) -> bool:
+        """Whether a file is the reader's."""
+        if path not in self._own:
+            library = _functions.is_library(path)
+            is_home = bool(self.home) and _functions.package_of(path) == self.home
+            self._own[path] = is_home or not library
+        return self._own[path]
+
+    def spans(
+        self, frames: Iterable[tuple[CodeType, int]]
+    ) -> tuple[Span | None, tuple[Span, ...]]:
+        """Turn the frames that made an equation, innermost first, into spans.
+
+        Returns:
+            The reader's own expression, or None; and what library code it called,
+            from the call inward.
+        """
+        library: list[Span] = []
+        for code, offset in frames:
+            path = code.co_filename
+            if self.is_own(path):
+                self._seen.setdefault(path, set()).add(code)
+                return self._span(code, offset), tuple(reversed(library))
+            if _equations.is_user_file(path) and not path.startswith(
+                _functions.PACKAGE
+            ):
+                library.append(self._span(code, offset))
+        return None, tuple(reversed(library))
+
+    def _span(self, code: CodeType, offset: int) -> Span:
+        key = code, offset
+        if key not in self._spans:
+            where = _equations.place(code, offset)
+            self._places.add(where)
+            self._spans[key] = self._made(where)
+        return self._spans[key]
+
+    def _made(self, fields: _equations.Place) -> Span:
         path, function, line, column, end_line, end_column = fields
         file = self._file(path)
         column = file.column(line, column)
         end_column = file.column(end_line, end_column)
         name = function.rsplit(".", 1)[-1]
-        label = file_label(path)
+        label = _functions.file_label(path)
         return Span(label, name, line, column, end_line, end_column, path)
+
+    def span(self, fields: _equations.Place | None) -> Span | None:
+        """Make a span of a place; None for those that are not the reader's."""
+        if fields is None or not self.is_own(fields[0]):
+            return None
+        return self._made(fields)
+
+    def changed_files(self) -> list[str]:
+        """The labels of the reader's files that changed since they were imported."""
+        found = [path for path in self._seen if self.is_changed(path)]
+        return [_functions.file_label(path) for path in found]
+
+    def is_changed(self, path: str) -> bool:
+        """Whether a file's text is no longer what its functions were made of.
+
+        To be asked when all frames are known.
+        """
+        if path not in self._changed:
+            self._changed[path] = self._compare(path)
+        return self._changed[path]
+
+    def _compare(self, path: str) -> bool:
+        file = self._file(path)
+        if not file.lines or all(map(file.has, self._seen.get(path, ()))):
+            return False
+        if file.was_written_since:
+            return True
+        # Test runners and type checkers rewrite what they import. Then the file is
+        # the one that was read, if there is an expression wherever JAX saw one.
+        seen = (where[2:] for where in self._places if where[0] == path)
+        return not file.places.issuperset(seen)
 
     def expression(self, span: Span | None) -> str | None:
         """Give the text of a span on one line, or None if there is no source."""
-        if span is None:
+        if span is None or self.is_changed(span.path):
             return None
         lines = self._file(span.path).lines[span.line - 1 : span.end_line]
         if not lines:
             return None
         lines[-1] = lines[-1][: span.end_column]
         lines[0] = lines[0][span.column :]
-        return " ".join(line.strip() for line in lines) or None
+        return one_line("\n".join(lines)).strip() or None
+
+    def line(self, span: Span) -> str:
+        """The line of source that a span begins in."""
+        lines = self._file(span.path).lines
+        return lines[span.line - 1].strip() if span.line <= len(lines) else ""
 
     def pieces(self, fn: Callable[..., Any], spans: list[Span]) -> tuple[Source, ...]:
         """Collect the function's source, then that of each helper involved."""
-        start = first_line(fn)
+        start = self.first_line(fn)
         places = dict.fromkeys((s.path, s.line, s.function) for s in spans)
         first = [start] if start else []
         wanted = [self._piece(*place) for place in (*first, *places)]
@@ -139,6 +308,14 @@ class Sources:
         pieces = list(unique.values())
         return tuple(p for p in pieces if not any(is_inside(p, q) for q in pieces))
 
+    def first_line(self, fn: Callable[..., Any]) -> tuple[str, int, str] | None:
+        """Find file, line and name of the function that a callable comes from."""
+        code = _functions.code_of(fn)
+        if code is None or not self.is_own(code.co_filename):
+            return None
+        self._seen.setdefault(code.co_filename, set()).add(code)
+        return code.co_filename, code.co_firstlineno, code.co_name
+
     def _file(self, path: str) -> _File:
         if path not in self._files:
             self._files[path] = _File.read(path)
@@ -146,14 +323,15 @@ class Sources:
 
     def _piece(self, path: str, line: int, function: str) -> Source | None:
         file = self._file(path)
-        found = file.extent(line, function)
+        found = None if self.is_changed(path) else file.extent(line, function)
         if found is None:
             return None
         lines = file.lines[found[0] - 1 : found[1]]
         indent = len(lines[0]) - len(lines[0].lstrip())
         cuts = tuple(min(indent, len(x) - len(x.lstrip())) for x in lines)
         text = "\n".join(x[cut:] for x, cut in zip(lines, cuts, strict=True))
-        return Source(function, file_label(path), found[0], text, cuts, path)
+        label = _functions.file_label(path)
+        return Source(function, label, found[0], text, cuts, path)
 
 
 def is_inside(piece: Source, other: Source) -> bool:
@@ -164,38 +342,3 @@ def is_inside(piece: Source, other: Source) -> bool:
         and piece.end_line <= other.end_line
         and other.text.count("\n") > piece.text.count("\n")
     )
-
-
-def first_line(fn: Callable[..., Any]) -> tuple[str, int, str] | None:
-    """Find file, line and name of the function that a callable comes from."""
-    code = user_code(fn)
-    if code is None:
-        return None
-    return code.co_filename, code.co_firstlineno, code.co_name
-
-
-def user_code(fn: Any) -> CodeType | None:
-    """Look through partials, methods and wrappers for the user's own code."""
-    while fn is not None:
-        code = getattr(fn, "__code__", None)
-        inner = inner_function(fn)
-        if inner is None and isinstance(code, CodeType):
-            path = code.co_filename
-            is_ours = path.startswith(_PACKAGE)
-            return None if is_ours or not _internals.is_user_file(path) else code
-        fn = inner
-    return None
-
-
-def inner_function(fn: Any) -> Any:
-    """Unwrap one layer of a callable; None at the bottom."""
-    if isinstance(fn, functools.partial):
-        return fn.func
-    if inspect.ismethod(fn):
-        return fn.__func__
-    if hasattr(fn, "__wrapped__"):
-        return fn.__wrapped__
-    if inspect.isfunction(fn) or inspect.isbuiltin(fn) or inspect.isclass(fn):
-        return None
-    call = inspect.getattr_static(type(fn), "__call__", None)
-    return call if inspect.isfunction(call) else None

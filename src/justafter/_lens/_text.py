@@ -1,5 +1,7 @@
 """The lens in a terminal: plain, aligned text."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -13,9 +15,10 @@ FATES = {
     "folded": "gone: a constant by now",
     "unused": "gone: result unused",
     "gone": "gone: merged or simplified away",
-    "rewritten": "rewritten by XLA",
+    "unknown": "cannot tell: XLA kept no record",
     "wrapper": "",
 }
+INFERRED = "~ inferred: XLA's own record names another equation, or none"
 _WIDTH = 68
 
 
@@ -33,7 +36,7 @@ def figure(value: float | None, noun: str) -> str:
     return f"{noun}s not reported" if value is None else count(int(value), noun)
 
 
-def summary(view: "Lens") -> list[str]:
+def summary(view: Lens) -> list[str]:
     """List the parts of the summary line that are the same in each run."""
     gone = len(view.gone)
     parts = [
@@ -57,13 +60,19 @@ def compile_time(costs: Costs) -> str:
 def fate(eqn: Equation) -> str:
     """Say in a few words what became of an equation."""
     if eqn.kernels:
-        names = [f"k{k}" for k in eqn.kernels]
-        extra = len(names) - 4
-        return " ".join(names[:4]) + (f" and {extra} more" if extra > 0 else "")
+        return several([f"k{k}" for k in eqn.kernels], " ")
+    if eqn.maybe:
+        return f"one of {several([f'k{k}' for k in eqn.maybe], ' ')}"
     return FATES.get(eqn.fate, "")
 
 
-def render(view: "Lens") -> str:
+def several(names: list[str], joint: str) -> str:
+    """Write the first four of several names, and how many more there are."""
+    extra = len(names) - 4
+    return joint.join(names[:4]) + (f" and {extra} more" if extra > 0 else "")
+
+
+def render(view: Lens) -> str:
     """Write the three columns one below the other."""
     blocks = [
         [f"lens of {view.name} on {view.platform}", " | ".join(summary(view))],
@@ -101,7 +110,7 @@ def tree(equations: tuple[Equation, ...]) -> Iterator[Equation | tuple[int, str]
     return under(None, 0)
 
 
-def equation_lines(view: "Lens") -> Iterator[str]:
+def equation_lines(view: Lens) -> Iterator[str]:
     """Write each equation: number, text, source line, kernels."""
     texts = [f"{'  ' * eqn.depth}{eqn.text}" for eqn in view.equations]
     width = min(max(map(len, texts), default=0), _WIDTH)
@@ -126,24 +135,45 @@ def cut(text: str, width: int) -> str:
 
 def kernel_title(kernel: Kernel, equations: tuple[Equation, ...]) -> str:
     """Name the primitives in a kernel, each once."""
-    names = dict.fromkeys(equations[i].primitive for i in kernel.members)
+    known = kernel.members or kernel.maybe
+    names = dict.fromkeys(equations[i].primitive for i in known)
     return " ".join(names) or kernel.kind
 
 
-def kernel_lines(view: "Lens") -> Iterator[str]:
-    """Write each kernel: name, kind, type, equations, primitives."""
+def kernel_lines(view: Lens) -> Iterator[str]:
+    """Write each kernel: name, kind, type, costs, primitives, equations."""
     if not view.kernels:
         yield "  no kernel: nothing is left to compute"
     kinds = max((len(k.kind) for k in view.kernels), default=0)
     types = max((len(k.type) for k in view.kernels), default=0)
+    costs = [cost_words(one) for one in view.kernel_costs]
+    wide = max(map(len, costs), default=0)
     where: tuple[str, ...] = ()
-    for kernel in view.kernels:
+    for kernel, cost in zip(view.kernels, costs, strict=True):
         if kernel.where != where:
             where = kernel.where
             yield f"  {' > '.join(where) or 'after'}:"
         pad = "  " * len(where)
-        numbers = " ".join(map(str, kernel.members))
         head = f"  {pad}k{kernel.index:<4}{kernel.kind:<{min(kinds, 24)}}  "
         title = kernel_title(kernel, view.equations)
-        origin = f"{title}  [{numbers}]" if kernel.members else "added by XLA"
-        yield f"{head}{kernel.type:<{min(types, 24)}}  {origin}"
+        origin = "added by XLA" if kernel.appeared else f"{title}  [{origins(kernel)}]"
+        yield f"{head}{kernel.type:<{min(types, 24)}}  {cost:>{wide}}  {origin}"
+    if any(kernel.inferred for kernel in view.kernels):
+        yield f"  {INFERRED}"
+
+
+def cost_words(costs: Costs) -> str:
+    """Write what a kernel costs in one run, as far as XLA knows."""
+    if costs.bytes_accessed is None:
+        return "cost unknown"
+    flops = (costs.flops or 0) + (costs.transcendentals or 0)
+    return f"{flops:,.0f} FLOP {costs.bytes_accessed:,.0f} B"
+
+
+def origins(kernel: Kernel) -> str:
+    """Write the equations in a kernel: inferred ones with a tilde, choices with or."""
+    members = [f"{'~' * (i in kernel.inferred)}{i}" for i in kernel.members]
+    choice = several(list(map(str, kernel.maybe)), " or ")
+    if not choice and kernel.lost:
+        return " ".join([*members, "cannot tell"])
+    return " ".join([*members, *([f"one of {choice}"] if choice else [])])

@@ -1,34 +1,54 @@
 """Traces and compiles a function, once, without running it."""
 
+from __future__ import annotations
+
 import functools
-import inspect
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
+import numpy as np
 
 from .. import _internals
+from .._functions import is_jitted, name_of, signature_of
+from .._internals import _equations
 from ._model import Costs
 
 Names = str | Sequence[str] | None
 Numbers = int | Sequence[int] | None
 
+# What jax.jit takes as an argument without being told that it is static.
+_DYNAMIC = (jax.Array, jax.ShapeDtypeStruct, np.ndarray, np.generic, bool, int, float)
+
 
 @dataclass(frozen=True)
 class Program:
-    """A function as JAX traced it and XLA compiled it."""
+    """A function as JAX traced it and XLA compiled it.
+
+    Attributes:
+        name: the function's name.
+        jaxpr: as JAX traced it.
+        numbered: what knows the equations' numbers in the HLO, or None.
+        hlo: the optimized HLO's text, with the numbers.
+        lowered: what was compiled; its text is StableHLO.
+        costs: XLA's estimate.
+        platform: the platform that it was compiled for.
+        call: runs the compiled program, with the arguments that the function takes.
+    """
 
     name: str
     jaxpr: Any
+    numbered: _equations.Numbered | None
     hlo: str
+    lowered: Any
     costs: Costs
-    is_tagged: bool
     platform: str
+    call: Callable[..., Any] = field(repr=False)
 
 
-def check(fn: Any, args: tuple, kwargs: dict, nums: Numbers, names: Names) -> None:
+def check(fn: Any, args: Any, kwargs: Any, nums: Numbers, names: Names) -> None:
     """Refuse what cannot work, with what to do instead.
 
     Raises:
@@ -51,7 +71,7 @@ def check(fn: Any, args: tuple, kwargs: dict, nums: Numbers, names: Names) -> No
         check_text(fn, args, kwargs, nums, names)
 
 
-def check_fit(fn: Any, args: tuple, kwargs: dict) -> None:
+def check_fit(fn: Any, args: Any, kwargs: Any) -> None:
     """Refuse arguments that the function's signature does not take."""
     signature = signature_of(fn)
     if signature is None:
@@ -66,7 +86,7 @@ def check_fit(fn: Any, args: tuple, kwargs: dict) -> None:
         ) from None
 
 
-def check_text(fn: Any, args: tuple, kwargs: dict, nums: Numbers, names: Names) -> None:
+def check_text(fn: Any, args: Any, kwargs: Any, nums: Numbers, names: Names) -> None:
     """Refuse strings that are not named as static: JAX cannot trace them."""
     for label, value in dynamic(fn, args, kwargs, nums, names):
         if any(isinstance(leaf, str) for leaf in jax.tree.leaves(value)):
@@ -77,7 +97,7 @@ def check_text(fn: Any, args: tuple, kwargs: dict, nums: Numbers, names: Names) 
 
 
 def dynamic(
-    fn: Any, args: tuple, kwargs: dict, nums: Numbers, names: Names
+    fn: Any, args: Any, kwargs: Any, nums: Numbers, names: Names
 ) -> Iterator[tuple[str, Any]]:
     """Yield the arguments that are not static: name and value."""
     fixed = {names} if isinstance(names, str) else set(names or ())
@@ -95,60 +115,155 @@ def dynamic(
             yield label, value
 
 
-def signature_of(fn: Any) -> inspect.Signature | None:
-    """Give a callable's signature, or None for one that has none."""
-    try:
-        return inspect.signature(fn)
-    except (TypeError, ValueError):
-        return None
+def _is_static_leaf(leaf: Any) -> bool:
+    """Whether a part of an argument, such as a layer's activation, is no array."""
+    is_array = isinstance(leaf, (*_DYNAMIC, complex)) or hasattr(leaf, "__jax_array__")
+    return not is_array and (callable(leaf) or not hasattr(leaf, "shape"))
 
 
-def is_jitted(fn: Any) -> bool:
-    """Say whether a callable can trace and lower itself."""
-    return hasattr(fn, "trace") and hasattr(fn, "lower")
+class Opened:
+    """Arguments with their arrays taken out, so that the rest may be anything.
+
+    Modules of libraries hold functions and settings beside their arrays; they are
+    put back while the function is traced.
+    """
+
+    def __init__(self, args: Any, kwargs: Any) -> None:
+        self.leaves, self.tree = jax.tree.flatten((args, kwargs))
+        self.static = [_is_static_leaf(leaf) for leaf in self.leaves]
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether there is anything but arrays."""
+        return any(self.static)
+
+    def arrays(self, args: Any, kwargs: Any) -> list[Any]:
+        """The arrays of arguments of this structure."""
+        tree: Any = self.tree
+        leaves = tree.flatten_up_to((args, kwargs))
+        pairs = zip(leaves, self.static, strict=True)
+        return [leaf for leaf, is_static in pairs if not is_static]
+
+    def closed(self, arrays: list[Any]) -> tuple[Any, Any]:
+        """The arguments with other arrays in the places of theirs."""
+        given = iter(arrays)
+        pairs = zip(self.leaves, self.static, strict=True)
+        leaves = [leaf if is_static else next(given) for leaf, is_static in pairs]
+        args, kwargs = jax.tree.unflatten(self.tree, leaves)
+        return args, kwargs
 
 
-def name_of(fn: Any) -> str:
-    """Find a name for a callable."""
-    while isinstance(fn, functools.partial):
-        fn = fn.func
-    return getattr(fn, "__name__", None) or type(fn).__name__
+def fresh(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a function, so that JAX shows no older trace of it.
 
+    JAX keeps traces by function, and would show an old one after a global that the
+    function reads has changed.
+    """
 
-def jitted(fn: Callable[..., Any], nums: Numbers, names: Names) -> Any:
-    """Jit a function, unless it is."""
-    if is_jitted(fn):
-        return fn
-
-    # A fresh function: JAX keeps traces by function, and would show an old one
-    # after a global that it reads has changed.
     @functools.wraps(fn, updated=())
-    def fresh(*args: Any, **kwargs: Any) -> Any:
+    def again(*args: Any, **kwargs: Any) -> Any:
         return fn(*args, **kwargs)
 
-    fresh.__name__ = fresh.__qualname__ = name_of(fn)
-    return jax.jit(fresh, static_argnums=nums, static_argnames=names)
+    again.__name__ = again.__qualname__ = name_of(fn)
+    return again
 
 
 def compile_program(
-    fn: Callable[..., Any], args: tuple, kwargs: dict, nums: Numbers, names: Names
+    fn: Callable[..., Any], args: Any, kwargs: Any, nums: Numbers, names: Names
 ) -> Program:
     """Trace, lower and compile; errors of the user's function pass unchanged."""
-    traced = jitted(fn, nums, names).trace(*args, **kwargs)
-    twin = _internals.tagged(traced)
-    lowered = (twin or traced).lower()
-    start = time.perf_counter()
-    compiled = lowered.compile()
-    seconds = time.perf_counter() - start
-    hlo = compiled.as_text() or ""
+    numbers: list[_equations.Numbered | None] = []
+    traces: list[Any] = []
+
+    def numbered(traced: Any) -> Any:
+        traces.append(traced)
+        numbers.append(_equations.Numbered.of(traced))
+        return traced if numbers[-1] is None else numbers[-1].traced
+
+    with _internals.lowering(numbered) as seen:
+        outer, adapt = _lowered(fn, args, kwargs, nums, names)
+    if not seen:
+        raise TypeError(
+            f"lens: lowering {name_of(fn)} did not go through jax.jit, so there is no "
+            "program to show. Pass the function that it wraps."
+        )
+    lowered = seen[-1][1]
+    with _internals.without_persistent_cache():
+        start = time.perf_counter()
+        compiled = lowered.compile()
+        seconds = time.perf_counter() - start
     return Program(
         name=name_of(fn),
-        jaxpr=(twin or traced).jaxpr,
-        hlo=hlo,
+        jaxpr=traces[-1].jaxpr,
+        numbered=numbers[-1],
+        hlo=compiled.as_text() or "",
+        lowered=lowered,
         costs=costs(compiled, seconds),
-        is_tagged=twin is not None,
-        platform=jax.default_backend(),
+        platform=_platform(compiled),
+        call=_caller(outer, lowered, compiled, adapt),
     )
+
+
+Adapt = Callable[[Any, Any], tuple[Any, Any]]
+
+
+def _lowered(
+    fn: Callable[..., Any], args: Any, kwargs: Any, nums: Numbers, names: Names
+) -> tuple[Any, Adapt]:
+    """Lower a function; and say how the arguments are passed to what comes of it."""
+    if is_jitted(fn):
+        return fn.lower(*args, **kwargs), _dynamic_only(fn)  # type: ignore[attr-defined]
+    opened = Opened(args, kwargs)
+    if nums is None and names is None and opened.is_needed:
+
+        def inner(arrays: list[Any]) -> Any:
+            args, kwargs = opened.closed(arrays)
+            return fn(*args, **kwargs)
+
+        inner.__name__ = inner.__qualname__ = name_of(fn)
+        arrays = opened.arrays(args, kwargs)
+        jitted = jax.jit(inner)
+        return jitted.lower(arrays), lambda a, k: ((opened.arrays(a, k),), {})
+    jitted = jax.jit(fresh(fn), static_argnums=nums, static_argnames=names)
+    return jitted.lower(*args, **kwargs), _dynamic_only(jitted)
+
+
+def _dynamic_only(jitted: Any) -> Adapt:
+    """Leave out the static arguments, as compiled programs of `jax.jit` want it."""
+    info = getattr(jitted, "_jit_info", None)
+    nums = set(getattr(info, "static_argnums", ()))
+    names = set(getattr(info, "static_argnames", ()))
+
+    def adapt(args: Any, kwargs: Any) -> tuple[Any, Any]:
+        places = {n % len(args) for n in nums if -len(args) <= n < len(args)}
+        kept = tuple(arg for i, arg in enumerate(args) if i not in places)
+        return kept, {k: v for k, v in kwargs.items() if k not in names}
+
+    return adapt
+
+
+def _caller(outer: Any, lowered: Any, compiled: Any, adapt: Adapt) -> Any:
+    """What runs the program; a library's wrapper around it takes the arguments."""
+    if isinstance(outer, jax.stages.Lowered):
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            args, kwargs = adapt(args, kwargs)
+            return compiled(*args, **kwargs)
+
+        return call
+    with _internals.compiling(lowered, compiled):
+        return outer.compile()
+
+
+def _platform(compiled: Any) -> str:
+    try:
+        shardings = jax.tree.leaves(
+            (compiled.input_shardings, compiled.output_shardings)
+        )
+        (device, *_) = shardings[0].device_set
+        return str(device.platform)
+    except (AttributeError, IndexError, RuntimeError, ValueError):
+        return jax.default_backend()
 
 
 def costs(compiled: Any, seconds: float) -> Costs:
@@ -159,7 +274,8 @@ def costs(compiled: Any, seconds: float) -> Costs:
     memory = compiled.memory_analysis()
 
     def figure(key: str) -> float | None:
-        value = report.get(key)
+        # XLA leaves out what is zero, and writes -1 for what it cannot know.
+        value = report.get(key, 0.0 if report else None)
         return None if value is None or value < 0 else float(value)
 
     def size(key: str) -> int | None:

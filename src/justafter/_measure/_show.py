@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ._measure import Comparison, Measurement, Provenance, Spread
+    from ._provenance import Provenance
+    from ._results import Change, Comparison, Measurement
+    from ._spread import Spread
 
 _UNITS = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
 
@@ -35,6 +38,13 @@ def _ratio(spread: Spread) -> tuple[str, str]:
     return digits(spread.median), _once(spread, between)
 
 
+def _sure(spread: Spread) -> str:
+    """How well the median is known: half the 95% interval, in percent of it."""
+    if not spread.precision < 10:
+        return ""
+    return f"±{digits(100 * spread.precision)}%"
+
+
 def _once(spread: Spread, between: str) -> str:
     return between if spread.samples > 1 else "one call"
 
@@ -59,15 +69,19 @@ _STAGE_WORDS = {
     "trace": "trace",
     "lower": "lower",
     "compile": "compile",
+    "load": "load from cache",
     "first": "first call",
     "steady": "steady",
 }
 
 
 def _measurement_rows(result: Measurement) -> list[tuple[str, ...]]:
-    rows: list[tuple[str, ...]] = [("stage", "median", "middle half", "runs")]
+    rows: list[tuple[str, ...]] = [
+        ("stage", "median", "known to", "middle half", "runs")
+    ]
     for name, spread in result.stages.items():
-        rows.append((_STAGE_WORDS[name], *_time(spread), _runs(spread)))
+        middle, half = _time(spread)
+        rows.append((_STAGE_WORDS[name], middle, _sure(spread), half, _runs(spread)))
     return rows
 
 
@@ -82,31 +96,56 @@ def _comparison_rows(result: Comparison) -> list[tuple[str, ...]]:
     return rows
 
 
+def _change_rows(result: Change) -> list[tuple[str, ...]]:
+    between = f"{digits(result.least)} to {digits(result.most)}"
+    head = ("function", "then", "now", "now / then", "between", "verdict")
+    times = (_time(result.then)[0], _time(result.now)[0])
+    return [head, (result.name, *times, digits(result.ratio), between, result.verdict)]
+
+
+def changes_as_text(changes: Sequence[Change]) -> str:
+    """Several changes in one table."""
+    rows = [_change_rows(one) for one in changes]
+    table = [rows[0][0], *(row[1] for row in rows)] if rows else []
+    differences = dict.fromkeys(text for one in changes for text in one.differences)
+    return "\n".join([*_aligned(table), *map(_not_the_same, differences)])
+
+
+def _not_the_same(text: str) -> str:
+    return f"not the same: {text}"
+
+
 def _parts(result: Any) -> tuple[str, list[tuple[str, ...]], list[str]]:
     """A title, the table's rows with its head, and the lines below it."""
+    if hasattr(result, "verdict"):
+        said = [_not_the_same(text) for text in result.differences]
+        return "", _change_rows(result), said
     if hasattr(result, "ratios"):
-        title, rows, note = "", _comparison_rows(result), ""
+        title, rows = "", _comparison_rows(result)
     else:
-        title, rows, note = result.name, _measurement_rows(result), result.note
-    below = [note] * bool(note)
+        title, rows = result.name, _measurement_rows(result)
+    below = [result.note] * bool(result.note)
     below += ["the precision asked for was not reached in the budget"] * (
         not result.reached
     )
     return title, rows, [*below, provenance_words(result.provenance)]
 
 
+def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        cells = [f"{row[0]:<{wide[0]}}"]
+        pairs = zip(row[1:], wide[1:], strict=True)
+        cells += [f"{cell:>{width}}" for cell, width in pairs]
+        lines.append("  ".join(cells).rstrip())
+    return lines
+
+
 def as_text(result: Any) -> str:
     """Aligned columns for a terminal."""
     title, rows, below = _parts(result)
-    wide = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = [title] * bool(title)
-    for row in rows:
-        cells = [f"{row[0]:<{wide[0]}}"]
-        cells += [
-            f"{cell:>{width}}" for cell, width in zip(row[1:], wide[1:], strict=True)
-        ]
-        lines.append("  ".join(cells).rstrip())
-    return "\n".join([*lines, *below])
+    return "\n".join([*[title] * bool(title), *_aligned(rows), *below])
 
 
 _STYLE = """<style>

@@ -1,0 +1,360 @@
+"""Who traces, who compiles, and when: what `watch` listens to inside JAX."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import jax
+from jax._src import config as _config
+from jax._src import pjit as _pjit
+from jax._src import util as _util
+from jax._src.interpreters import partial_eval as _partial_eval
+
+_COMPILE_EVENT = "/jax/core/compile/backend_compile_duration"
+_LOAD_EVENT = "/jax/compilation_cache/cache_hits"
+_TRACE_PARAMETERS = ("fun", "ji", "ctx_mesh", "dbg", "avals", "args", "kwargs")
+_RUN_PARAMETERS = ("p", "args_flat", "fun", "args", "kwargs")
+
+Fun = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class JitCall:
+    """What `jax.jit` knows about a call that its caches did not answer."""
+
+    fun: Fun
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    avals: tuple[Any, ...]
+    arg_names: tuple[str, ...]
+    static_argnums: tuple[int, ...]
+    static_argnames: tuple[str, ...]
+    signature: inspect.Signature | None
+    context: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class JitRun:
+    """A jitted function, or a derivative of one, on its way to the compiler.
+
+    `fun` is None where JAX runs a program that it made of a traced function, such as
+    a backward pass; `place` says then where that function is defined.
+    """
+
+    name: str
+    fun: Fun | None
+    leaves: tuple[Any, ...]
+    arg_names: tuple[str, ...] = ()
+    args: tuple[Any, ...] = ()
+    place: tuple[str, int] | None = None
+
+
+class Veto(Exception):
+    """What a listener raises to stop a trace before the function's body runs."""
+
+
+class Listener(Protocol):
+    """Who wants to hear about traces and compilations."""
+
+    def tracing(self, call: JitCall, outer: tuple[Fun, ...]) -> None:
+        """A body is about to run; `outer` are the jits around it, innermost last."""
+
+    def traced(self, call: JitCall, seconds: float, error: str | None) -> None:
+        """The body that was announced has run."""
+
+    def compiled(
+        self, name: str, run: JitRun | None, seconds: float, loaded: bool
+    ) -> None:
+        """XLA compiled a program, or loaded it from the persistent cache."""
+
+
+@dataclass(slots=True)
+class _Pending:
+    fun: Fun
+    info: tuple[Any, ...]
+    call: JitCall | None = None
+
+
+class _Here(threading.local):
+    """What is going on in this thread; no slots, which all threads would share."""
+
+    def __init__(self) -> None:
+        self.pending: list[_Pending] = []
+        self.runs: list[JitRun] = []
+        self.loaded = False
+
+
+# Re-entrant: a log that is collected takes itself off the list, at any moment.
+_lock = threading.RLock()
+_listeners: tuple[Callable[[], Listener | None], ...] = ()
+_restore: list[Callable[[], None]] = []
+_here = _Here()
+
+
+def moved(what: str) -> RuntimeError:
+    """The error for an internal that this JAX does not have where we know it."""
+    return RuntimeError(
+        f"JAX {jax.__version__} has moved what justafter needs to {what}. "
+        "It is known to work from JAX 0.10.2 to 0.12; install one of these, "
+        "or a newer justafter."
+    )
+
+
+def parameters(function: Any) -> tuple[str, ...]:
+    """The names of a function's parameters; none for what is no function."""
+    return tuple(inspect.signature(function).parameters) if function else ()
+
+
+def listen(listener: Callable[[], Listener | None]) -> None:
+    """Tell `listener()` of each trace and compilation from now on, on any thread.
+
+    Args:
+        listener: returns the listener, or None once it is gone (a weak reference).
+
+    Raises:
+        RuntimeError: this JAX hides what is needed.
+    """
+    global _listeners
+    with _lock:
+        if not _listeners:
+            _install()
+        _listeners = (*_listeners, listener)
+
+
+def unlisten(
+    listener: Callable[[], Listener | None],
+    is_ending: Callable[[], bool] = sys.is_finalizing,
+) -> None:
+    """Stop telling `listener`; the last one to go leaves JAX as it was."""
+    global _listeners
+    # A log may be collected when Python ends, and this module's names are gone.
+    if is_ending():
+        return
+    with _lock:
+        before = _listeners
+        _listeners = tuple(known for known in before if known is not listener)
+        if before and not _listeners:
+            while _restore:
+                _restore.pop()()
+
+
+def listeners() -> tuple[Callable[[], Listener | None], ...]:
+    """All who listen now."""
+    return _listeners
+
+
+def _install() -> None:
+    trace = getattr(_pjit, "_trace_for_jit", None)
+    run = getattr(_pjit, "_run_python_pjit", None)
+    program = getattr(_pjit, "_pjit_call_impl_python", None)
+    if (
+        parameters(trace) != _TRACE_PARAMETERS
+        or parameters(run) != _RUN_PARAMETERS
+        or not {"jaxpr", "name"} <= set(parameters(program))
+        or not hasattr(_util, "test_event_listener")
+    ):
+        raise moved("watch traces")
+    assert trace
+    assert run
+    assert program
+    _replace(_pjit, "_trace_for_jit", _tell_trace(trace))
+    _replace(_pjit, "_run_python_pjit", _remember_run(run))
+    _replace(_pjit, "_pjit_call_impl_python", _remember_program(program))
+    _replace(_util, "test_event_listener", _mark_body(_util.test_event_listener))
+    jax.monitoring.register_event_listener(_tell_load)
+    _restore.append(lambda: jax.monitoring.unregister_event_listener(_tell_load))
+    jax.monitoring.register_event_duration_secs_listener(_tell_compilation)
+    _restore.append(
+        lambda: jax.monitoring.unregister_event_duration_listener(_tell_compilation)
+    )
+
+
+def _replace(module: Any, name: str, new: Any) -> None:
+    old = getattr(module, name)
+    setattr(module, name, new)
+
+    def put_back() -> None:
+        if getattr(module, name) is new:
+            setattr(module, name, old)
+
+    _restore.append(put_back)
+
+
+def _tell_trace(trace: Fun) -> Fun:
+    # JAX comes here when the call is new to this jit. The trace cache below may still
+    # answer, for another jit of the same function: only then does no body run.
+    def _trace_for_jit(
+        fun: Any, ji: Any, ctx_mesh: Any, dbg: Any, avals: Any, args: Any, kwargs: Any
+    ) -> Any:
+        pending = _Pending(fun, (ji, dbg, avals, args, kwargs))
+        _here.pending.append(pending)
+        start = time.perf_counter()
+        error: type[BaseException] | None = None
+        try:
+            return trace(fun, ji, ctx_mesh, dbg, avals, args, kwargs)
+        except BaseException as raised:
+            error = type(raised)
+            raise
+        finally:
+            seconds = time.perf_counter() - start
+            _here.pending.pop()
+            call = pending.call
+            if call is not None and (error is None or not issubclass(error, Veto)):
+                name = None if error is None else error.__name__
+                _tell(lambda listener: listener.traced(call, seconds, name))
+
+    return _trace_for_jit
+
+
+def _jit_call(pending: _Pending) -> JitCall:
+    ji, dbg, avals, args, kwargs = pending.info
+    return JitCall(
+        fun=pending.fun,
+        args=args,
+        kwargs=kwargs,
+        avals=tuple(avals),
+        arg_names=tuple(dbg.safe_arg_names(len(avals))),
+        static_argnums=tuple(ji.static_argnums),
+        static_argnames=tuple(ji.static_argnames),
+        signature=ji.fun_signature,
+        context=trace_context(),
+    )
+
+
+def _mark_body(before: Fun | None) -> Fun:
+    # JAX's own tests count traces by this event: it fires when a body is about to run.
+    def listener(name: str, *args: Any) -> None:
+        pending = _here.pending
+        if name == "trace_to_jaxpr" and pending and pending[-1].call is None:
+            call = pending[-1].call = _jit_call(pending[-1])
+            outer = tuple(one.fun for one in pending[:-1])
+            _tell(lambda listener: listener.tracing(call, outer))
+        if before is not None:
+            before(name, *args)
+
+    return listener
+
+
+def _remember_run(run: Fun) -> Fun:
+    def _run_python_pjit(
+        p: Any, args_flat: Any, fun: Any, args: Any, kwargs: Any
+    ) -> Any:
+        name, names = _util.fun_name(fun), tuple(p.arg_names or ())
+        _here.runs.append(JitRun(name, fun, tuple(args_flat), names, tuple(args)))
+        try:
+            return run(p, args_flat, fun, args, kwargs)
+        finally:
+            _here.runs.pop()
+
+    return _run_python_pjit
+
+
+def _remember_program(program: Fun) -> Fun:
+    def _pjit_call_impl_python(*args: Any, **params: Any) -> Any:
+        runs = _here.runs
+        around = runs[-1] if runs else None
+        mine = _own_run(args, params, around)
+        runs.append(mine)
+        try:
+            return program(*args, **params)
+        finally:
+            runs.pop()
+
+    return _pjit_call_impl_python
+
+
+def _own_run(args: Any, params: dict[str, Any], around: JitRun | None) -> JitRun:
+    """The run of a program: the call around it, or what its jaxpr remembers."""
+    debug = getattr(getattr(params["jaxpr"], "jaxpr", None), "debug_info", None)
+    debug = debug or getattr(params["jaxpr"], "debug_info", None)
+    place = (getattr(debug, "func_filename", None), getattr(debug, "func_lineno", None))
+    name = str(params["name"])
+    if around is not None and around.fun is not None and around.name == name:
+        return around
+    known = place if isinstance(place[0], str) and isinstance(place[1], int) else None
+    return JitRun(name, None, tuple(args), place=known)  # type: ignore[arg-type]
+
+
+def _tell_load(event: str, **details: Any) -> None:
+    if event == _LOAD_EVENT:
+        _here.loaded = True
+
+
+def _tell_compilation(event: str, duration_secs: float, **details: Any) -> None:
+    seconds = duration_secs
+    if event != _COMPILE_EVENT:
+        return
+    loaded, _here.loaded = _here.loaded, False
+    name = _function_name(str(details.get("fun_name", "")))
+    runs = _here.runs
+    run = runs[-1] if runs else None
+    if run is not None and run.name != name:
+        run = JitRun(name, None, ())
+    _tell(lambda listener: listener.compiled(name, run, seconds, loaded))
+
+
+def _tell(news: Callable[[Listener], None]) -> None:
+    # We stand inside the user's call: what fails here must not fail the call.
+    for reference in _listeners:
+        if (listener := reference()) is None:
+            continue
+        try:
+            news(listener)
+        except Veto:
+            raise
+        except Exception as error:
+            text = f"justafter could not record a trace or compilation: {error!r}"
+            warnings.warn(text, RuntimeWarning, stacklevel=2)
+
+
+def _function_name(module_name: str) -> str:
+    """`step` of the compiler's `jit(step)`."""
+    return re.sub(r"^\w+\((.*)\)$", r"\1", module_name)
+
+
+def trace_context() -> dict[str, Any]:
+    """The settings that are part of a trace's identity, by name."""
+    return _named(_config.trace_context())
+
+
+def _named(values: tuple[Any, ...]) -> dict[str, Any]:
+    names = getattr(_config, "trace_context_names", None)
+    if names is None or len(names()) != len(values):
+        return {f"setting {i}": value for i, value in enumerate(values)}
+    return dict(zip(names(), values, strict=True))
+
+
+def earlier_calls(call: JitCall) -> Iterator[JitCall]:
+    """The calls of the same function that JAX still has traces of, other calls apart.
+
+    Nothing is yielded where this JAX keeps them in another form.
+    """
+    keys = getattr(_partial_eval.trace_to_jaxpr, "cache_keys", None)
+    for key in keys() if keys is not None else ():
+        try:
+            reference, context, (flat, debug, *_), _ = key
+            if reference() is not call.fun or debug.traced_for != "jit":
+                continue
+            (args, kwargs), avals = flat.unflatten(), tuple(flat)
+            names = tuple(debug.safe_arg_names(len(avals)))
+        except (AttributeError, TypeError, ValueError):
+            continue
+        yield JitCall(
+            fun=call.fun,
+            args=args,
+            kwargs=kwargs,
+            avals=avals,
+            arg_names=names,
+            static_argnums=call.static_argnums,
+            static_argnames=call.static_argnames,
+            signature=call.signature,
+            context=_named(context),
+        )

@@ -1,0 +1,10 @@
+"""measure: a timing that can be trusted."""
+
+from __future__ import annotations
+
+from ._provenance import Provenance
+from ._results import Change, Comparison, Measurement
+from ._run import measure
+from ._spread import Spread
+
+__all__ = ["Change", "Comparison", "Measurement", "Provenance", "Spread", "measure"]

@@ -1,0 +1,71 @@
+"""Where and when numbers were measured."""
+
+from __future__ import annotations
+
+import os
+import platform
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Self
+
+import jax
+import numpy as np
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where and when numbers were measured.
+
+    Attributes:
+        platform: JAX's name for the kind of device, such as ``"cpu"``.
+        device: the model of the device.
+        device_count: how many devices JAX saw.
+        cpus: how many CPU cores the machine has.
+        jax: the version of JAX.
+        jaxlib: the version of jaxlib.
+        numpy: the version of NumPy.
+        python: the version of Python.
+        date: date and time, in UTC and ISO 8601.
+
+    Example:
+        >>> facts = Provenance.now()
+        >>> facts.differences(facts)
+        []
+    """
+
+    platform: str
+    device: str
+    device_count: int
+    cpus: int
+    jax: str
+    jaxlib: str
+    numpy: str
+    python: str
+    date: str
+
+    @classmethod
+    def now(cls) -> Self:
+        """Of this process, at this moment (UTC)."""
+        from importlib.metadata import version
+
+        device = jax.devices()[0]
+        return cls(
+            platform=device.platform,
+            device=device.device_kind,
+            device_count=jax.device_count(),
+            cpus=os.cpu_count() or 1,
+            jax=jax.__version__,
+            jaxlib=version("jaxlib"),
+            numpy=np.__version__,
+            python=platform.python_version(),
+            date=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+
+    def differences(self, other: Provenance) -> list[str]:
+        """What was not the same at another measurement, the date apart."""
+        names = [name for name in self.__dataclass_fields__ if name != "date"]
+        return [
+            f"{name} {getattr(other, name)} then, {getattr(self, name)} now"
+            for name in names
+            if getattr(self, name) != getattr(other, name)
+        ]

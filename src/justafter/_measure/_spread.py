@@ -1,0 +1,154 @@
+"""A quantity seen several times: its middle, its spread, and how sure the middle is."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+Samples = NDArray[np.float64]
+
+# Fewer samples than this say nothing about how sure their median is.
+FEWEST = 6
+
+# The samples are cut into this many blocks, in the order in which they were taken.
+_BLOCKS = (5, 10, 20)
+# Blocks that follow each other this closely come from a drift or from long waves, of
+# which the samples may hold a part only: then the interval reaches this many times as
+# far as the blocks do.
+_FOLLOWING, _REACH = 0.3, 7.0
+
+# What 95% of Student's t lies within, by degrees of freedom.
+_STUDENT = {
+    4: 2.776,
+    5: 2.571,
+    6: 2.447,
+    7: 2.365,
+    8: 2.306,
+    9: 2.262,
+    10: 2.228,
+    14: 2.145,
+    19: 2.093,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A quantity that was seen several times: its middle and its spread.
+
+    Attributes:
+        median: the middle value, in seconds for a time, without a unit for a ratio.
+        low: the lower quartile: a quarter of the samples lie below.
+        high: the upper quartile.
+        least: the lower end of a 95% interval for the median. It is estimated from
+            how blocks of samples differ that were taken one after the other, so it
+            is wide where samples depend on each other: where they drift, or come in
+            runs of fast and slow ones.
+        most: the upper end of that interval.
+        samples: how many samples.
+        calls: how many calls one sample is the mean of.
+        follows: how closely blocks of samples follow the one before, from 0 for
+            independent ones to 1.
+
+    Example:
+        >>> spread = Spread.of([3.0, 1.0, 2.0, 3.0, 1.0, 2.0])
+        >>> spread.median, spread.samples
+        (2.0, 6)
+    """
+
+    median: float
+    low: float
+    high: float
+    least: float
+    most: float
+    samples: int
+    calls: int = 1
+    follows: float = 0.0
+
+    @classmethod
+    def of(cls, values: Any, calls: int = 1) -> Self:
+        """Summarize samples in the order they were taken.
+
+        Args:
+            values: numbers, each the mean of `calls` calls.
+            calls: how many calls each is the mean of.
+
+        Raises:
+            ValueError: there is no sample.
+        """
+        values = np.asarray([*values], float)
+        if not values.size:
+            raise ValueError("a spread needs at least one sample")
+        low, median, high = map(float, np.quantile(values, [0.25, 0.5, 0.75]))
+        least, most, follows = interval(values)
+        return cls(
+            median, low, high, least, most, int(values.size), int(calls), follows
+        )
+
+    def widened(self, share: float) -> Self:
+        """The same, of a process that waited this share of its time for a CPU.
+
+        At another moment it may wait for none, or twice as long: no sample says which.
+        """
+        least = min(self.least, self.median * (1 - share))
+        most = max(self.most, self.median / (1 - share))
+        return replace(self, least=least, most=most)
+
+    @property
+    def precision(self) -> float:
+        """Half the width of the interval for the median, relative to the median."""
+        if self.samples < FEWEST:
+            return math.inf
+        return (self.most - self.least) / 2 / self.median if self.median else 0.0
+
+    @property
+    def is_dependent(self) -> bool:
+        """Whether the samples drift or come in long runs, so that little is known."""
+        return self.follows > _FOLLOWING
+
+
+def interval(values: Samples) -> tuple[float, float, float]:
+    """The 95% interval for the median of samples in order, and how they follow.
+
+    Blocks of samples are compared with each other: their medians say how far the
+    median of a short measurement is off, whatever made it so. Where neighboring
+    blocks are alike, each says less that is new, and the interval widens.
+    """
+    if values.size < FEWEST:
+        return float(values.min()), float(values.max()), 0.0
+    counts = [count for count in _BLOCKS if count <= values.size]
+    if values.size < 10:
+        counts.append(values.size)
+    widths, closest = [], 0.0
+    for count in counts:
+        medians = np.array([np.median(part) for part in np.array_split(values, count)])
+        following = _following(medians)
+        widths.append(_width(medians, following))
+        if count > 5 and following > _FOLLOWING:
+            over = (following - _FOLLOWING) / (1 - _FOLLOWING)
+            widths.append(_REACH * over * float(np.ptp(medians)))
+        closest = max(closest, following) if count > 5 else closest
+    median, half = float(np.median(values)), max(widths)
+    return max(median - half, min(0.0, median)), median + half, closest
+
+
+def _following(medians: Samples) -> float:
+    """The correlation of each block with the next, without its bias, from 0 to 0.95."""
+    away = medians - medians.mean()
+    total = float((away * away).sum())
+    raw = float((away[1:] * away[:-1]).sum()) / total if total else 0.0
+    return min(max(raw + 1 / medians.size, 0.0), 0.95) if total else 0.0
+
+
+def _width(medians: Samples, following: float) -> float:
+    count = medians.size
+    student = _STUDENT.get(count - 1) or _STUDENT[min(_STUDENT, key=_away_from(count))]
+    wider = (1 + following) / (1 - following)
+    return student * float(medians.std(ddof=1)) * math.sqrt(wider / count)
+
+
+def _away_from(count: int) -> Any:
+    return lambda degrees: abs(degrees - count + 1)

@@ -1,0 +1,231 @@
+"""What differs between two values, in words that are the same in each run."""
+
+from __future__ import annotations
+
+import re
+import types
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import jax
+
+from .. import _functions
+
+_LONGEST = 60
+# Differences that are told of one pair of values; the others are counted.
+_TOLD = 3
+
+
+def words(value: Any) -> str:
+    """A short text for a value, without addresses.
+
+    >>> words({"width": 3}), words(len), words(object())
+    ("{'width': 3}", 'len', '<object object>')
+    """
+    if isinstance(value, type | types.FunctionType | types.BuiltinFunctionType):
+        return value.__qualname__
+    return cut(plain(repr(value)))
+
+
+def plain(text: str) -> str:
+    """Text on one line, without addresses.
+
+    >>> plain("<M object at 0x7f00aa>")
+    '<M object>'
+    """
+    return " ".join(re.sub(r" at 0x[0-9a-fA-F]+|0x[0-9a-fA-F]{6,}", "", text).split())
+
+
+def cut(text: str) -> str:
+    """Text of at most sixty characters."""
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+
+
+def equal(a: Any, b: Any) -> bool:
+    """Whether two values are one to a cache: equal, and of one type."""
+    try:
+        return type(a) is type(b) and bool(a == b)
+    except Exception:  # a value that cannot be compared counts as another value
+        return a is b
+
+
+def change(name: str, old: Any, new: Any) -> str:
+    """What became of a value, from what to what, the differing parts alone.
+
+    >>> change("n", 1, 2)
+    'n was 1, now 2'
+    >>> change("options", {"a": 1, "b": (1, 2)}, {"a": 1, "b": (1, 3)})
+    "options['b'][1] was 2, now 3"
+    """
+    found = list(dict.fromkeys(_changes(name, old, new, 0)))
+    more = f" and {len(found) - _TOLD} more" if len(found) > _TOLD else ""
+    return "; ".join(found[:_TOLD]) + more
+
+
+def _changes(name: str, old: Any, new: Any, depth: int) -> Iterator[str]:
+    if type(old) is type(new) and depth < 8:
+        before, now = dict(_parts(old)), dict(_parts(new))
+        different = [
+            key for key in now if key in before and not equal(before[key], now[key])
+        ]
+        gone = [key for key in before if key not in now]
+        added = [key for key in now if key not in before]
+        if different or gone or added:
+            for key in different:
+                yield from _changes(name + key, before[key], now[key], depth + 1)
+            yield from (f"{name}{key} went" for key in gone)
+            yield from (f"{name}{key} appeared" for key in added)
+            return
+    yield _leaf_change(name, old, new)
+
+
+def _parts(value: Any) -> Iterator[tuple[str, Any]]:
+    """The parts of a container or a plain object, each with how it is written."""
+    if isinstance(value, Mapping):
+        yield from ((f"[{key!r}]", part) for key, part in value.items())
+    elif is_dataclass(value) and not isinstance(value, type):
+        yield from ((f".{f.name}", getattr(value, f.name, None)) for f in fields(value))
+    elif isinstance(value, tuple) and hasattr(value, "_fields"):
+        yield from ((f".{key}", getattr(value, key)) for key in value._fields)
+    elif isinstance(value, list | tuple):
+        yield from ((f"[{i}]", part) for i, part in enumerate(value))
+    elif isinstance(getattr(value, "__dict__", None), dict) and not callable(value):
+        yield from ((f".{key}", part) for key, part in vars(value).items())
+
+
+def _leaf_change(name: str, old: Any, new: Any) -> str:
+    before, now = words(old), words(new)
+    if before != now:
+        return f"{name} was {before}, now {now}"
+    if (a := plain(repr(old))) != (b := plain(repr(new))) and before.endswith("..."):
+        return f"{name} was {_near(a, b)}, now {_near(b, a)}"
+    if old != old and new != new:
+        return f"{name} is {now}, which equals nothing, itself included"
+    places = [_defined_at(one) for one in (old, new)]
+    if places[0] != places[1] and all(places):
+        return f"{name} was the {before} of {places[0]}, now that of {places[1]}"
+    if places[0]:
+        return f"{name} is another {now} than before, made anew at {places[0]}"
+    return f"{name} {_alike(old, new)}"
+
+
+def _alike(old: Any, new: Any) -> str:
+    """How values differ that are written alike."""
+    kind = type(new).__qualname__
+    if type(old) is not type(new):
+        modules = type(old).__module__, type(new).__module__
+        return f"was a {modules[0]}.{kind}, now a {modules[1]}.{kind}"
+    if getattr(type(new), "__eq__") is object.__eq__:  # noqa: B009
+        return f"is another {kind} than before, and {kind} compares by identity"
+    return f"is another {kind}, written like the one before but not equal to it"
+
+
+def _near(text: str, other: str) -> str:
+    """A long text from shortly before the first character that differs."""
+    pairs = enumerate(zip(text, other, strict=False))
+    start = next((i for i, (a, b) in pairs if a != b), min(len(text), len(other)))
+    return cut("..." + text[max(start - 10, 0) :])
+
+
+def _defined_at(value: Any) -> str:
+    code = getattr(value, "__code__", None)
+    if not isinstance(code, types.CodeType):
+        return ""
+    return f"{_functions.file_label(code.co_filename)}:{code.co_firstlineno}"
+
+
+# --- trees ------------------------------------------------------------------------
+
+
+def tree_change(names: Sequence[str], old: Any, new: Any) -> str:
+    """What differs between the structures of two calls' arguments.
+
+    Args:
+        names: the names of the positional arguments, in order.
+        old: the earlier call's tree, of a pair: positional and named arguments.
+        new: the tree of this call.
+    """
+    found = list(dict.fromkeys(_tree_changes("", old, new, names)))
+    more = f" and {len(found) - _TOLD} more" if len(found) > _TOLD else ""
+    return "; ".join(found[:_TOLD]) + more
+
+
+def _tree_changes(
+    path: str, old: Any, new: Any, names: Sequence[str] = ()
+) -> Iterator[str]:
+    if old == new:
+        return
+    before, now = _node(old), _node(new)
+    if before is None or now is None or before[0] is not now[0]:
+        yield f"{path or 'the call'} was {_kind(old)}, now {_kind(new)}"
+        return
+    keys = [_keys(*before, old), _keys(*now, new)]
+    if not path and before[0] is tuple and len(keys[1]) == 2:  # positional and named
+        yield from _pairs("", old.children(), new.children(), names)
+        return
+    if keys[0] != keys[1]:
+        yield from _counts(path, keys, old, new)
+    elif before[0] is not dict and before[1] != now[1]:
+        yield change(f"the static part of {path or 'the call'}", before[1], now[1])
+    else:
+        parts = zip(keys[1], old.children(), new.children(), strict=True)
+        for key, a, b in parts:
+            yield from _tree_changes(path + key, a, b)
+
+
+def _pairs(path: str, old: Any, new: Any, names: Sequence[str]) -> Iterator[str]:
+    positional = zip(old[0].children(), new[0].children(), strict=False)
+    for i, (a, b) in enumerate(positional):
+        yield from _tree_changes(names[i] if i < len(names) else f"argument {i}", a, b)
+    before, now = _by_name(old[1]), _by_name(new[1])
+    for key in now:
+        if key in before:
+            yield from _tree_changes(key, before[key], now[key])
+
+
+def _by_name(tree: Any) -> dict[str, Any]:
+    node = _node(tree)
+    keys = node[1] if node is not None and node[0] is dict else []
+    return dict(zip(keys, tree.children(), strict=True))
+
+
+def _node(tree: Any) -> tuple[Any, Any] | None:
+    data = tree.node_data()
+    return None if data is None else (data[0], data[1])
+
+
+def _keys(kind: Any, data: Any, tree: Any) -> list[str]:
+    count = len(tree.children())
+    if kind is dict:
+        return [f"[{key!r}]" for key in data]
+    if kind in (list, tuple):
+        return [f"[{i}]" for i in range(count)]
+    if hasattr(kind, "_fields"):
+        return [f".{name}" for name in kind._fields]
+    names = [f.name for f in fields(kind)] if is_dataclass(kind) else []
+    return [f".{name}" for name in names] if len(names) == count else _indices(count)
+
+
+def _indices(count: int) -> list[str]:
+    return [f"<part {i}>" for i in range(count)]
+
+
+def _counts(path: str, keys: list[list[str]], old: Any, new: Any) -> Iterator[str]:
+    before, now = keys
+    appeared = [key for key in now if key not in before]
+    went = [key for key in before if key not in now]
+    yield from (f"{path}{key} appeared" for key in appeared)
+    yield from (f"{path}{key} went" for key in went)
+    if not appeared and not went:
+        yield f"{path or 'the call'} was {_kind(old)}, now {_kind(new)}"
+
+
+def _kind(tree: Any) -> str:
+    node = _node(tree)
+    if node is None:
+        return "a leaf" if jax.tree_util.treedef_is_leaf(tree) else words(tree)
+    if node[0] is type(None):
+        return "None"
+    name = getattr(node[0], "__name__", str(node[0]))
+    return f"a {name}" + (f" of {len(tree.children())}" if name != "dict" else "")

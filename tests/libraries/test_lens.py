@@ -1,0 +1,207 @@
+"""The lens on models of libraries: Flax, Equinox, Optax, Diffrax."""
+
+import inspect
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+import pytest
+from flax import linen, nnx
+
+from justafter import Lens, lens
+
+
+@pytest.fixture(autouse=True)
+def _standard_promotion():
+    """Libraries promote dtypes; the suite's strict setting is not theirs."""
+    with jax.numpy_dtype_promotion("standard"):
+        yield
+
+
+X = jnp.ones((5, 3))
+
+
+class Net(linen.Module):
+    """Two layers of one kind, called in two places."""
+
+    @linen.compact
+    def __call__(self, x):
+        h = linen.relu(linen.Dense(4)(x))
+        return linen.Dense(2)(h)
+
+
+class EqxNet(eqx.Module):
+    """Two layers of one kind; an activation that is no array."""
+
+    first: eqx.nn.Linear
+    second: eqx.nn.Linear
+    act: object
+
+    def __call__(self, x):
+        h = self.act(self.first(x))
+        return self.second(h)
+
+
+def eqx_net() -> EqxNet:
+    keys = jax.random.split(jax.random.key(0))
+    first = eqx.nn.Linear(3, 4, key=keys[0])
+    return EqxNet(first, eqx.nn.Linear(4, 2, key=keys[1]), jax.nn.relu)
+
+
+class NnxNet(nnx.Module):
+    """The same of Flax NNX, which keeps its state in the module."""
+
+    def __init__(self):
+        self.first = nnx.Linear(3, 4, rngs=nnx.Rngs(0))
+        self.second = nnx.Linear(4, 2, rngs=nnx.Rngs(0))
+
+    def __call__(self, x):
+        h = nnx.relu(self.first(x))
+        return self.second(h)
+
+
+def assert_each_layer_is_apart(view: Lens, first: str, second: str) -> None:
+    """Each call of a layer has its own equations, a product among them."""
+    links = [view.at(first), view.at(second)]
+    for link in links:
+        names = [view.equations[i].primitive for i in link.equations]
+        assert names.count("dot_general") == 1
+        assert link.kernels
+        assert link.span.file == "test_lens.py"
+    assert not set(links[0].equations) & set(links[1].equations)
+    # A way to open the library's lines below it.
+    (product,) = [
+        view.equations[i]
+        for i in links[0].equations
+        if view.equations[i].primitive == "dot_general"
+    ]
+    assert product.library
+    below = [link for link in view.library if product.index in link.equations]
+    assert {one.span for one in below} == set(product.library)
+    assert all(one.expression for one in below)
+    html = view._repr_html_()
+    assert "library code below your expressions" in html
+    assert {piece.file for piece in view.source} == {"test_lens.py"}
+
+
+def test_linen():
+    model = Net()
+    params = model.init(jax.random.key(0), X)
+    view = lens(lambda params, x: model.apply(params, x), params, X)
+    assert_each_layer_is_apart(view, "linen.Dense(4)(x)", "linen.Dense(2)(h)")
+    assert "__call__" in {piece.name for piece in view.source}
+    assert "flax" in view._repr_html_()
+
+
+def test_equinox():
+    net = eqx_net()
+
+    def predict(net, x):
+        return jax.vmap(net)(x)
+
+    for fn in (predict, eqx.filter_jit(predict)):
+        view = lens(fn, net, X)
+        assert view.name == "predict"
+        assert_each_layer_is_apart(view, "self.first(x)", "self.second(h)")
+    assert lens(eqx.filter_jit(net), X[0]).name == "EqxNet"
+
+
+def test_nnx():
+    net = NnxNet()
+
+    @nnx.jit
+    def predict(net, x):
+        return net(x)
+
+    view = lens(predict, net, X)
+    assert_each_layer_is_apart(view, "self.first(x)", "self.second(h)")
+    net(X)  # nothing of the trace is left in the module
+    plain = lens(lambda net, x: net(x), net, X)
+    assert_each_layer_is_apart(plain, "self.first(x)", "self.second(h)")
+    net(X)
+
+
+def test_nnx_with_state_and_an_optimizer():
+    net = NnxNet()
+    optimizer = nnx.Optimizer(net, optax.adam(1e-3), wrt=nnx.Param)
+
+    @nnx.jit
+    def step(net, optimizer, x):
+        loss, slopes = nnx.value_and_grad(lambda net: (net(x) ** 2).sum())(net)
+        optimizer.update(net, slopes)
+        return loss
+
+    view = lens(step, net, optimizer, X)
+    products = [eqn for eqn in view.equations if eqn.primitive == "dot_general"]
+    assert len(products) >= 4
+    assert all(eqn.fate == "kernel" for eqn in products if eqn.fate != "unused")
+    assert step(net, optimizer, X).shape == ()
+
+
+@pytest.mark.parametrize("library", ["equinox", "nnx"])
+def test_kernels_are_timed_with_the_libraries_arguments(library):
+    if library == "equinox":
+        fn, net = eqx.filter_jit(lambda net, x: jax.vmap(net)(x)), eqx_net()
+    else:
+        fn, net = nnx.jit(lambda net, x: net(x)), NnxNet()
+    view = lens(fn, net, X)
+    times = view.timed(net, X, calls=2)
+    assert len(times) == len(view.kernels)
+    assert any(times)
+
+
+def test_optax():
+    optimizer = optax.adam(1e-3)
+    params = {"w": jnp.ones((3, 2)), "b": jnp.zeros(2)}
+
+    def step(params, state, x):
+        loss = lambda p: ((x @ p["w"] + p["b"]) ** 2).sum()  # noqa: E731
+        slopes = jax.grad(loss)(params)
+        updates, state = optimizer.update(slopes, state, params)
+        return optax.apply_updates(params, updates), state
+
+    view = lens(step, params, optimizer.init(params), X)
+    link = view.at("optimizer.update(slopes, state, params)")
+    assert len(link.equations) > 10
+    products = [eqn for eqn in view.equations if eqn.primitive == "dot_general"]
+    assert [eqn.fate for eqn in products] == ["kernel"] * len(products)
+
+
+def test_a_librarys_own_function_is_shown():
+    line = inspect.getsourcelines(optax.huber_loss)[1]
+    view = lens(optax.huber_loss, X, X)
+    assert view.source
+    assert view.source[0].name == "huber_loss"
+    assert abs(view.source[0].line - line) < 5
+    assert {eqn.fate for eqn in view.primitives} & {"kernel"}
+
+
+def test_diffrax():
+    def end(w, y):
+        term = diffrax.ODETerm(lambda t, y, w: w @ y)
+        solution = diffrax.diffeqsolve(term, diffrax.Tsit5(), 0.0, 1.0, 0.1, y, args=w)
+        return solution.ys.sum()
+
+    slope = lens(jax.grad(end), jnp.ones((2, 2)), jnp.ones(2))
+    products = {e.index for e in slope.equations if e.primitive == "dot_general"}
+    for kernel in slope.kernels:
+        if any(i.opcode == "dot" for i in kernel.instructions):
+            assert products & {*kernel.members, *kernel.maybe}
+    assert any(slope.equations[i].kernels for i in products)
+    assert slope.at("w @ y").kernels
+    assert len(slope._repr_html_()) < 300_000
+    assert {piece.file for piece in slope.source} == {"test_lens.py"}
+
+
+def test_a_wrapper_that_lowers_something_else():
+    class Odd:
+        def __call__(self, x):
+            return x
+
+        def lower(self, x):
+            return None
+
+    with pytest.raises(TypeError, match=r"did not go through jax\.jit"):
+        lens(Odd(), X)

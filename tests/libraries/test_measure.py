@@ -1,0 +1,55 @@
+"""measure on functions and models of libraries."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+import pytest
+from flax import nnx
+
+from justafter import measure
+
+QUICK = {"budget": 0.05, "precision": 0.5}
+
+
+def test_filter_jit_and_its_modules():
+    model = eqx.nn.MLP(3, 2, 4, 1, key=jax.random.key(0))
+    step = eqx.filter_jit(lambda model, x: jax.vmap(model)(x))
+    m = measure(step, model, jnp.ones((5, 3)), **QUICK)
+    assert m.steady.median > 0
+    assert "equinox jitted this function" in m.note
+
+
+def test_nnx_jit_with_state():
+    with jax.numpy_dtype_promotion("standard"):
+        model = nnx.Linear(3, 2, rngs=nnx.Rngs(0))
+        optimizer = nnx.Optimizer(model, optax.adam(1e-3), wrt=nnx.Param)
+
+        @nnx.jit
+        def step(model, optimizer, x):
+            loss, slopes = nnx.value_and_grad(lambda model: model(x).sum())(model)
+            optimizer.update(model, slopes)
+            return loss
+
+        m = measure(step, model, optimizer, jnp.ones((5, 3)), **QUICK)
+    assert "changes its own state" in m.note
+    assert "flax jitted this function" in m.note
+
+
+def test_a_module_that_is_no_tree_is_waited_for():
+    class Trainer:
+        def __init__(self):
+            self.model = nnx.Linear(3, 2, rngs=nnx.Rngs(0))
+
+        def step(self):
+            kernel = self.model.kernel
+            kernel.set_value(kernel.get_value() * 0.5)
+
+    m = measure(Trainer().step, **QUICK)
+    assert "changes its own state (self.model" in m.note
+
+
+@pytest.mark.parametrize("inside", [jax.jit, eqx.filter_jit, nnx.jit])
+def test_inside_a_jit(inside):
+    with pytest.raises(RuntimeError, match="JAX is tracing here"):
+        inside(lambda x: measure(jnp.sin, x, **QUICK))(jnp.ones(3))

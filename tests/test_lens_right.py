@@ -1,0 +1,518 @@
+"""What a lens says is so, or it says that it cannot tell."""
+
+import importlib.util
+import inspect
+import re
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax import lax
+
+from justafter import Lens, lens
+
+X = jax.ShapeDtypeStruct((8, 4), "float32")
+W = jax.ShapeDtypeStruct((4, 4), "float32")
+V = jax.ShapeDtypeStruct((4,), "float32")
+
+
+def of(view: Lens, primitive: str):
+    found = [eqn for eqn in view.equations if eqn.primitive == primitive]
+    assert found, f"no {primitive} in {[e.primitive for e in view.equations]}"
+    return found
+
+
+def kernels_with(view: Lens, opcode: str):
+    return [k for k in view.kernels if any(i.opcode == opcode for i in k.instructions)]
+
+
+def assert_products_are_linked(view: Lens) -> None:
+    """Each product in the text has a product among its equations."""
+    products = {eqn.index for eqn in of(view, "dot_general")}
+    for kernel in kernels_with(view, "dot"):
+        assert products & {*kernel.members, *kernel.maybe}, kernel
+    assert not any(view.equations[i].gone for i in products)
+
+
+# --- loops ------------------------------------------------------------------------
+
+
+def rnn(w, h):
+    return lax.scan(lambda h, _: (jnp.tanh(w @ h), None), h, None, length=5)[0]
+
+
+def power_iteration(w, v):
+    def step(v):
+        v = w @ v
+        return v / jnp.linalg.norm(v)
+
+    return lax.fori_loop(0, 5, lambda _, v: step(v), v)
+
+
+def until(w, v):
+    return lax.while_loop(lambda v: v.sum() < 9.0, lambda v: w @ v, v)
+
+
+def mapped(w, x):
+    return lax.map(lambda row: w @ row, x)
+
+
+@pytest.mark.parametrize("fn", [rnn, power_iteration, until, mapped])
+def test_a_product_in_a_loop(fn):
+    view = lens(fn, W, X if fn is mapped else V)
+    (product,) = [e for e in of(view, "dot_general") if e.outputs == ("f32[4]",)]
+    (index,) = product.kernels
+    kernel = view.kernels[index]
+    assert any(i.opcode in ("dot", "reduce") for i in kernel.instructions)
+    # The loop is no product, though XLA wrote its name on one.
+    assert not [i for i in kernel.members if view.equations[i].regions]
+    assert_products_are_linked(view)
+
+
+# --- gradients --------------------------------------------------------------------
+
+
+def two_layers(params, x):
+    return jnp.sum((jnp.tanh(x @ params[0]) @ params[1]) ** 2)
+
+
+def trained(params, x):
+    slopes = jax.grad(two_layers)(params, x)
+    return [p - 0.1 * g for p, g in zip(params, slopes, strict=True)]
+
+
+def test_weight_gradients_are_products():
+    view = lens(trained, [W, jax.ShapeDtypeStruct((4, 2), "float32")], X)
+    assert_products_are_linked(view)
+    assert len(of(view, "dot_general")) == len(kernels_with(view, "dot")) == 5
+    assert all(len(eqn.kernels) == 1 for eqn in of(view, "dot_general"))
+    for kernel in kernels_with(view, "dot"):
+        names = [view.equations[i].primitive for i in kernel.members]
+        assert "dot_general" in names
+    # XLA's own record of two of them names the transpose that follows.
+    assert sum(len(k.inferred) for k in view.kernels) >= 1
+    assert "~" in str(view)
+    assert "inferred" in view._repr_html_()
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        jax.grad(lambda x: jax.nn.log_softmax(x)[0, 0]),
+        jax.jacfwd(lambda x: jnp.tanh(x) @ jnp.ones((4, 2), jnp.float32)),
+    ],
+    ids=["log-softmax", "jacfwd"],
+)
+def test_derivatives_lose_no_transcendental(fn):
+    view = lens(fn, X)
+    for opcode, primitive in (("exponential", "exp"), ("tanh", "tanh"), ("log", "log")):
+        for kernel in kernels_with(view, opcode):
+            known = [view.equations[i].primitive for i in (*kernel.members,)]
+            assert primitive in known
+
+
+def test_a_convolution_under_another_name():
+    view = lens(jnp.convolve, V, V)
+    (convolution,) = of(view, "conv_general_dilated")
+    (kernel,) = kernels_with(view, "convolution")
+    assert convolution.kernels == (kernel.index,)
+    assert kernel.inferred == (convolution.index,)
+
+
+def test_a_path_that_was_cut_is_a_choice():
+    from justafter._internals import _equations
+    from justafter._lens import _hlo, _jaxpr, _marks, _source
+
+    @jax.jit
+    def inner(x):
+        return jnp.tanh(x)
+
+    traced = jax.jit(lambda x: inner(x) + inner(x * 2)).trace(V)
+    numbered = _equations.Numbered.of(traced)
+    text = numbered.traced.lower().compile().as_text()
+    paths = set(
+        re.findall(r'op_name="(jit\(<lambda>\)/ja_eqn\d+\./jit\(inner\)/)', text)
+    )
+    assert len(paths) == 2
+    for path in paths:  # as XLA does, now and then, where it inlines
+        text = text.replace(path, "")
+    sources = _source.Sources()
+    collector = _jaxpr.Collector(sources, numbered)
+    collector.walk(_jaxpr.opened(traced.jaxpr))
+    module = _hlo.parse(text)
+    marks = _marks.Marks(collector.equations, module, sources, collector.graph())
+    both = tuple(e.index for e in collector.equations if e.primitive == "tanh")
+    tanhs = [raw for raw in module.instructions() if raw.opcode == "tanh"]
+    assert len(tanhs) == len(both) == 2
+    for raw in tanhs:
+        assert marks.of(raw) == ()
+        assert marks.choices[raw.name] == both
+
+
+# --- linear solves ----------------------------------------------------------------
+
+
+def test_a_linear_solve():
+    view = lens(jnp.linalg.solve, W, V)
+    solves = [eqn for eqn in of(view, "triangular_solve") if eqn.fate != "unused"]
+    assert len(solves) == 2
+    assert all(eqn.fate == "kernel" for eqn in solves)
+    assert solves[0].kernels != solves[1].kernels
+    # The product that it inverts, and the transposed solve, are for derivatives.
+    assert {eqn.fate for eqn in of(view, "dot_general")} == {"unused"}
+
+
+@pytest.mark.parametrize("method", ["cg", "gmres", "bicgstab"])
+def test_iterative_solvers(method):
+    solve = getattr(jax.scipy.sparse.linalg, method)
+    view = lens(lambda a, b: solve(a, b, maxiter=5)[0], W, V)
+    runs = [eqn for eqn in view.primitives if eqn.fate not in ("unused", "folded")]
+    found = [eqn for eqn in runs if eqn.fate in ("kernel", "view", "unknown")]
+    assert len(found) > len(runs) / 2
+    assert_dots_in_text_are_linked(view)
+
+
+def assert_dots_in_text_are_linked(view: Lens) -> None:
+    products = {eqn.index for eqn in of(view, "dot_general")}
+    for kernel in kernels_with(view, "dot"):
+        assert products & {*kernel.members, *kernel.maybe}, kernel
+
+
+@pytest.mark.parametrize("fn", [jnp.linalg.inv, jax.scipy.linalg.expm])
+def test_what_is_built_on_solves(fn):
+    view = lens(fn, W)
+    assert any(eqn.fate == "kernel" for eqn in of(view, "triangular_solve"))
+
+
+# --- constants --------------------------------------------------------------------
+
+
+def three(x, w):
+    a = jax.nn.relu(x @ w)
+    b = jax.nn.relu(a @ w)
+    return jax.nn.relu(b @ w)
+
+
+def test_constants_that_are_merged_light_nothing_else():
+    view = lens(three, X, W)
+    links = [link for link in view.links if link.expression.startswith("jax.nn.relu")]
+    assert [len(link.kernels) for link in links] == [1, 1, 1]
+    assert len({link.kernels for link in links}) == 3
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: jnp.ones((3, 5)),
+        lambda: jnp.zeros((3, 5), jnp.int32),
+        lambda: jnp.full((3, 5), 2.5),
+        lambda: jnp.cumsum(jnp.ones(3000)),
+    ],
+    ids=["ones", "zeros", "full", "cumsum"],
+)
+def test_results_that_are_constants(make):
+    view = lens(lambda x: (x + 1, make()), V)
+    made = [eqn for eqn in view.equations if eqn.fixed and not eqn.regions]
+    assert [k.index for k in view.kernels if k.appeared] == []
+    assert any(eqn.fate == "kernel" for eqn in made)
+    assert made[-1].fate in ("kernel", "unknown")
+    for eqn in made:
+        if eqn.kernels:
+            assert not eqn.gone
+
+
+@pytest.mark.parametrize("name", ["user@host", "a/b", 'say "x"', "é;ü", "(x"])
+def test_scopes_with_any_character(name):
+    def fn(x):
+        with jax.named_scope(name):
+            y = jnp.tanh(x)
+            return jnp.exp(y) @ x
+
+    view = lens(fn, V)
+    assert {eqn.fate for eqn in view.equations} == {"kernel"}
+    assert of(view, "tanh")[0].scope == name
+    assert not any(k.appeared for k in view.kernels)
+
+
+def test_jits_with_any_name():
+    def inner(x):
+        return jnp.tanh(x)
+
+    inner.__name__ = "inner@here"
+    view = lens(lambda x: jax.jit(inner)(x) * 2, V)
+    assert {eqn.fate for eqn in view.primitives} == {"kernel"}
+
+
+# --- the persistent cache -----------------------------------------------------------
+
+CACHED = """
+import sys, jax, jax.numpy as jnp
+from justafter import lens
+jax.config.update("jax_compilation_cache_dir", sys.argv[1])
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+
+def first(x):
+    return jnp.tanh(x @ x)
+
+def second(x):
+    jnp.cos(x)
+    return jnp.tanh(x @ x)
+
+x = jax.ShapeDtypeStruct((4, 4), "float32")
+for fn in (first, second, first):
+    jax.jit(fn).lower(x).compile()
+    view = lens(fn, x)
+    print([(e.primitive, e.fate, e.kernels) for e in view.equations], end=" ")
+    print([k.members for k in view.kernels])
+"""
+
+
+def test_with_the_persistent_compilation_cache(tmp_path):
+    program, cache = tmp_path / "p.py", tmp_path / "cache"
+    program.write_text(CACHED)
+    runs = []
+    for _ in range(2):
+        command = [sys.executable, str(program), str(cache)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        runs.append(done.stdout.splitlines())
+    assert runs[0] == runs[1]
+    first, second, again = runs[0]
+    assert first == again
+    assert "('tanh', 'kernel'" in first
+    assert "('cos', 'unused', ())" in second
+    assert first.rpartition("[")[2].count("(") == second.rpartition("[")[2].count("(")
+    kept = [path.name for path in cache.glob("*-cache")]
+    # A lens leaves nothing in it: there is the program of the two functions alone.
+    assert len([name for name in kept if "first" in name]) == 1
+
+
+# --- sources ----------------------------------------------------------------------
+
+
+def imported(path, name="changing"):
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+BEFORE = "import jax.numpy as jnp\n\ndef f(x):\n    return jnp.sin(x) * 2\n"
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        BEFORE.replace("sin", "cos"),
+        BEFORE.replace("* 2", "* 3"),
+        "# a line more\n" + BEFORE,
+        "nothing = 1\n",
+        "def f(x:\n",
+    ],
+)
+def test_a_source_that_changed_on_disk(tmp_path, after):
+    path = tmp_path / "changing.py"
+    path.write_text(BEFORE)
+    module = imported(path)
+    view = lens(module.f, V)
+    assert view.notes == ()
+    assert view.at("jnp.sin(x)").equations == (0,)
+    path.write_text(after)
+    view = lens(module.f, V)
+    assert any("changing.py changed on disk" in note for note in view.notes)
+    assert view.source == ()
+    assert [eqn.expression for eqn in view.equations] == [None, None]
+    assert [eqn.fate for eqn in view.equations] == ["kernel", "kernel"]
+    assert "changed on disk" in str(view)
+    assert "changed on disk" in view._repr_html_()
+
+
+def test_a_source_that_was_only_touched(tmp_path):
+    path = tmp_path / "touched.py"
+    path.write_text(BEFORE)
+    module = imported(path)
+    path.write_text(BEFORE)
+    assert lens(module.f, V).notes == ()
+
+
+def test_a_file_name_that_lies(tmp_path):
+    path = tmp_path / "other.py"
+    path.write_text("x = 1\n" * 20)
+    space = {"jnp": jnp}
+    exec(compile(BEFORE, str(path), "exec"), space)
+    view = lens(space["f"], V)
+    assert view.source == ()
+    assert any("changed on disk" in note for note in view.notes)
+
+
+def test_a_prompt_is_no_notebook():
+    from justafter._functions import file_label
+
+    assert file_label("<stdin>") == file_label("<python-input-3>") == "prompt"
+    assert file_label("<ipython-input-3-ab>") == "notebook cell"
+
+
+# --- looking up -------------------------------------------------------------------
+
+
+def twice(x):
+    a = jnp.sin(x + 1)
+    return a * jnp.cos(x + 1)
+
+
+def test_an_expression_that_stands_in_several_places():
+    line = inspect.getsourcelines(twice)[1]
+    view = lens(twice, V)
+    with pytest.raises(
+        KeyError, match=rf"lens_right.py line {line + 1}, .* {line + 2}"
+    ):
+        view.at("x + 1")
+    assert view.at("x + 1", line=line + 1).equations == (0,)
+    with pytest.raises(KeyError, match="no equation came from"):
+        view.at("x + 1", line=1)
+
+
+def test_a_comment_in_an_expression():
+    def fn(x):
+        return jnp.where(
+            x > 0,  # the positive ones
+            x,
+            -x,
+        )
+
+    view = lens(fn, V)
+    assert view.at("jnp.where(x > 0, x, -x)").equations
+    assert view.at("jnp.where( x > 0, x, -x, )").equations
+    (link,) = [one for one in view.links if one.expression.startswith("jnp.where")]
+    assert "#" not in link.expression
+
+
+def test_literals_are_numbers():
+    view = lens(lambda x: lax.fori_loop(0, 5, lambda i, x: x + i, x), 1)
+    assert "Typed" not in str(view)
+    assert "dtype=" not in " ".join(eqn.text for eqn in view.equations)
+
+
+def test_zero_is_a_figure():
+    view = lens(lambda x: x.T, X)
+    assert view.costs.flops == 0
+    assert "0 FLOPs" in str(view)
+    assert "not reported" not in str(view)
+
+
+# --- raw forms, and what a kernel costs ---------------------------------------------
+
+
+def test_raw_forms():
+    def fn(x):
+        with jax.named_scope("block"):
+            return jnp.tanh(x) @ x.T
+
+    view = lens(fn, X)
+    assert view.jaxpr.eqns[0].primitive.name == "tanh"
+    assert "stablehlo.tanh" in view.stablehlo
+    assert re.search(r'op_name="jit\(fn\)/block/tanh', view.hlo)
+    assert "ja_eqn" not in view.hlo + view.stablehlo + str(view)
+
+
+def test_kernels_add_up_to_the_program():
+    view = lens(two_layers, [W, jax.ShapeDtypeStruct((4, 2), "float32")], X)
+    total = [
+        sum(getattr(one, key) for one in view.kernel_costs)
+        for key in ("flops", "bytes_accessed", "transcendentals")
+    ]
+    costs = view.costs
+    assert total == [costs.flops, costs.bytes_accessed, costs.transcendentals]
+    assert f"{view.kernel_costs[0].bytes_accessed:,.0f} B" in str(view)
+
+
+def test_a_kernel_that_xla_cannot_cost_says_so():
+    view = lens(jnp.linalg.solve, W, V)
+    calls = [k for k in view.kernels if k.kind.startswith("custom call")]
+    assert calls
+    assert all(view.kernel_costs[k.index].flops is None for k in calls)
+    assert "cost unknown" in str(view)
+
+
+def test_times_from_a_profile():
+    x = jnp.ones((100, 100))
+    view = lens(lambda x: jnp.exp(rnn(x, x) @ x), x)
+    times = view.timed(x, calls=3)
+    assert len(times) == len(view.kernels)
+    (product,) = [
+        k for k in kernels_with(view, "dot") if not k.where and times[k.index]
+    ]
+    assert 0 < times[product.index] < 10
+    assert not x.is_deleted()
+    with pytest.raises(TypeError, match="arrays with values"):
+        view.timed(jax.ShapeDtypeStruct((100, 100), "float32"))
+    with pytest.raises(ValueError, match="calls must be 1 or more"):
+        view.timed(x, calls=0)
+
+
+def test_a_timed_program_keeps_what_it_consumes():
+    step = jax.jit(lambda x, n: x * n, static_argnums=1, donate_argnums=0)
+    x = jnp.ones(1000)
+    assert len(lens(step, x, 3).timed(x, 3, calls=2)) == 1
+    assert not x.is_deleted()
+
+
+# --- any callable ------------------------------------------------------------------
+
+
+def test_arguments_that_hold_more_than_arrays():
+    def fn(layer, x):
+        return layer["act"](x @ layer["w"])
+
+    view = lens(fn, {"w": W, "act": jnp.tanh}, X)
+    assert [eqn.primitive for eqn in view.equations] == ["dot_general", "tanh"]
+    assert {eqn.fate for eqn in view.equations} == {"kernel"}
+
+
+def test_a_lens_under_a_running_watch():
+    from justafter import watch
+
+    def fn(x):
+        return jnp.tanh(x @ x)
+
+    with watch() as log:
+        view = lens(jax.jit(fn), W)
+    assert all(eqn.expression for eqn in view.equations)
+    assert log["fn"].traces == 1
+
+
+def test_nothing_of_jax_is_left_changed():
+    kinds = jax.stages.Traced.lower, jax.stages.Lowered.compile
+    names = (
+        "jax_compilation_cache_include_metadata_in_key",
+        "jax_persistent_cache_min_compile_time_secs",
+    )
+    before = [getattr(jax.config, name) for name in names]
+    with pytest.raises(ZeroDivisionError):
+        lens(lambda x: 1 / 0, V)
+    lens(rnn, W, V)
+    assert (jax.stages.Traced.lower, jax.stages.Lowered.compile) == kinds
+    assert [getattr(jax.config, name) for name in names] == before
+
+
+def test_a_large_lens_is_compressed_and_complete():
+    import base64
+    import gzip
+    import json
+
+    def long(x):
+        for _ in range(400):
+            x = jnp.sin(x) * 1.5
+        return x
+
+    view = lens(long, V)
+    html = view._repr_html_()
+    (packed,) = re.findall(r'class="ja-rest">([^<]+)<', html)
+    parts = json.loads(gzip.decompress(base64.b64decode(packed)))
+    places = [int(n) for n in re.findall(r'data-h="(\d+)"', html + "".join(parts))]
+    assert sorted(places) == list(range(len(parts)))
+    shown = html + "".join(parts)
+    for eqn in view.equations:
+        assert f'data-e="{eqn.index}" data-p="{eqn.primitive}"' in shown

@@ -1,0 +1,35 @@
+"""A wide set of JAX's public functions under the lens: nothing is wrong in silence."""
+
+import jax
+import pytest
+
+from .lens_sweep import sweep, table
+
+
+# A part of what `python -m tests.lens_sweep` looks at: the special functions and the
+# distributions are long, and alike.
+@pytest.mark.parametrize(
+    ("family", "slopes", "fewest"),
+    [
+        ("numpy", False, 330),
+        ("nn", True, 55),
+        ("lax", False, 110),
+        ("scipy.linalg", False, 30),
+        ("scipy.signal", True, 18),
+        ("scipy.stats.norm", True, 14),
+        ("written", True, 65),
+    ],
+)
+def test_nothing_is_wrong(family, slopes, fewest, capsys):
+    with jax.numpy_dtype_promotion("standard"):
+        found = sweep(family, slopes)
+    with capsys.disabled():
+        print(f"\n{table(found)}")
+    tallies = found.tallies.values()
+    assert sum(one.tried for one in tallies) >= fewest
+    assert sum(one.watched for one in tallies) > 0
+    assert found.wrong == []
+    # Which of several products one is may be open, now and then; never for most.
+    watched = sum(one.watched for one in tallies)
+    assert sum(one.choices for one in tallies) <= 0.2 * watched
+    assert sum(one.exact for one in tallies) >= 0.5 * watched
