@@ -217,7 +217,7 @@ def to_plain(item: Any) -> Any:
 
 def failure_from(plain: dict[str, Any] | None) -> Failure | None:
     """The inverse of `to_plain` for a failure."""
-    return plain and Failure(**{**plain, "kinds": tuple(plain["kinds"])})
+    return Failure(**{**plain, "kinds": tuple(plain["kinds"])}) if plain else None
 
 
 def result_from(plain: dict[str, Any]) -> CellResult:

@@ -67,4 +67,5 @@ def _driver() -> str | None:
         asked = subprocess.run(command, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         return None
-    return (asked.stdout.splitlines() or [None])[0]
+    lines = asked.stdout.splitlines()
+    return lines[0] if lines else None

@@ -68,6 +68,6 @@ def _short_traceback(error: BaseException, frames: list[traceback.FrameSummary])
         if frame.line:
             lines.append(f"    {frame.line.strip()}")
     only = traceback.TracebackException.from_exception(error)
-    only.__notes__ = None  # type: ignore[attr-defined]
+    only.__notes__ = None
     text = "".join(only.format_exception_only())
     return "\n".join([*lines, text.rstrip("\n")])

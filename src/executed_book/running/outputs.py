@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
-from typing import Any
+from typing import Any, BinaryIO, TextIO, cast
 
 from ..model import Output
 
@@ -109,13 +109,14 @@ class _Raw(io.RawIOBase):
         return len(data)
 
 
-def text_stream(kind: str, outputs: Outputs, descriptor: int) -> io.TextIOWrapper:
+def text_stream(kind: str, outputs: Outputs, descriptor: int) -> TextIO:
     """A text stream like Python's own stdout or stderr that collects what is written.
 
     What stdout refuses to encode, it refuses as well.
     """
     errors = "strict" if kind == "stdout" else "backslashreplace"
     raw = _Raw(kind, outputs, descriptor)
-    stream = io.TextIOWrapper(raw, "utf-8", errors, newline="\n", write_through=True)  # type: ignore[arg-type]
-    stream.mode = "w"  # type: ignore[misc]
-    return stream
+    bytes_below = cast("BinaryIO", raw)
+    return io.TextIOWrapper(
+        bytes_below, "utf-8", errors, newline="\n", write_through=True
+    )

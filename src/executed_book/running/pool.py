@@ -12,7 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 
-from .channel import Message
+from .channel import Channel, Message
 from .jobs import Job
 from .workers import Worker, Workers
 
@@ -140,11 +140,11 @@ class Pool:
         speaking = {w.channel: (t, w) for t, w in at_work if w.channel.is_open}
         ending = {w.end: (t, w) for t, w in at_work}
         timeout = max(0.0, min([_LOOK_EVERY, *times]))
-        ready, _, _ = select.select([*speaking, *ending], [], [], timeout)
-        for each in ready:
-            if each in speaking:
-                self._hear(*speaking[each])
-        ended = [ending[each] for each in ready if each in ending]
+        ready: list[Channel | int] = [*speaking, *ending]
+        ready, _, _ = select.select(ready, [], [], timeout)
+        for channel in speaking.keys() & set(ready):
+            self._hear(*speaking[channel])
+        ended = [ending[end] for end in ending.keys() & set(ready)]
         ended += self._look_at_the_clock()
         return [task for task, worker in ended if self._end(task, worker)]
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
+from rich.progress import TaskID
 
 if TYPE_CHECKING:
     from ..model import Chapter
@@ -25,7 +26,7 @@ class Progress:
     def __init__(self, console: Console | None = None) -> None:
         self.console = console or Console(file=sys.stdout, highlight=False)
         self._bars: Bars | None = None
-        self._tasks: dict[str, int] = {}
+        self._tasks: dict[str, TaskID] = {}
         self._totals: dict[str, int] = {}
         self._done: dict[str, int] = {}
         self._began: dict[str, float] = {}

@@ -12,10 +12,13 @@ from ..model import Value, ValueResult
 
 _WAITING = "executed-book-values"
 
+#: For each role and expression the texts that are still to be put in, in their order.
+Waiting = dict[tuple[str, str], list[str]]
+
 
 def line_up(env: BuildEnvironment, values: Iterable[tuple[Value, ValueResult]]) -> None:
     """Line up the values that the text of the page being read will ask for."""
-    waiting: dict[tuple[str, str], list[str]] = {}
+    waiting: Waiting = {}
     for value, result in values:
         queue = waiting.setdefault((value.role, value.expression), [])
         queue.append(result.text)
@@ -29,7 +32,7 @@ class ValueRole(SphinxRole):
     """
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-        waiting = self.env.current_document.get(_WAITING, {})
+        waiting: Waiting = self.env.current_document.get(_WAITING) or {}
         queue = waiting.get((self.name, " ".join(self.text.split())))
         if not queue:
             message = self.inliner.reporter.error(
