@@ -1,0 +1,100 @@
+"""What the tests of the whole systems share: how one is run, and what it leaves."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+# Each is a whole program that trains, stops, goes on, and shows that it works.
+SYSTEMS = ["train_convnet"]
+
+
+@pytest.fixture(autouse=True)
+def usual_promotion() -> Iterator[None]:
+    """JAX's usual rules for dtypes: Optax multiplies floats by integers."""
+    import jax
+
+    with jax.numpy_dtype_promotion("standard"):
+        yield
+
+
+def program(name: str, folder: Path, *options: str) -> subprocess.Popen:
+    """Start a program of `examples/` in a folder, as a reader would."""
+    return subprocess.Popen(
+        [sys.executable, str(EXAMPLES / f"{name}.py"), *options],
+        cwd=folder,
+        env={**os.environ, "JAX_PLATFORMS": "cpu", "MPLBACKEND": "agg"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(running: subprocess.Popen, limit: float = 600) -> str:
+    """Wait for a program that has to end well and say nothing on stderr."""
+    try:
+        out, err = running.communicate(timeout=limit)
+    finally:
+        running.kill()
+    assert (running.returncode, err) == (0, ""), f"{out}\n{err}"
+    return out
+
+
+def results(folder: Path, name: str) -> dict[str, Any]:
+    """The figures that a program wrote into its default folder."""
+    return json.loads((folder / name / "results.json").read_text())
+
+
+def run(name: str, folder: Path, *options: str) -> dict[str, Any]:
+    """The figures of one whole run of a program."""
+    finish(program(name, folder, *options))
+    return results(folder, name)
+
+
+def load(name: str) -> ModuleType:
+    """The program as a module."""
+    sys.path.insert(0, str(EXAMPLES))
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path.remove(str(EXAMPLES))
+
+
+def call(name: str, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Any:
+    """Call a program's `main` in this process; what it exits with, or None."""
+    monkeypatch.setattr(sys, "argv", [f"{name}.py", *arguments])
+    try:
+        load(name).main()
+    except SystemExit as ended:
+        return ended.code
+    return None
+
+
+def saved_arrays(folder: Path) -> dict[str, np.ndarray]:
+    """The arrays of the checkpoint in a folder, whoever wrote it."""
+    if (folder / "checkpoint.npz").exists():
+        with np.load(folder / "checkpoint.npz") as file:
+            return {name: file[name] for name in file.files}
+    import jax
+    import orbax.checkpoint as ocp
+
+    steps = [path for path in (folder / "checkpoints").iterdir() if path.is_dir()]
+    assert len(steps) == 1
+    with warnings.catch_warnings(action="ignore"):  # that no sharding is asked for
+        tree = ocp.PyTreeCheckpointer().restore((steps[0] / "state").resolve())
+    return {"step": np.array(int(steps[0].name))} | {
+        jax.tree_util.keystr(path): np.asarray(leaf)
+        for path, leaf in jax.tree_util.tree_leaves_with_path(tree)
+    }
