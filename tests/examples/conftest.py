@@ -18,7 +18,7 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 # Each is a whole program that trains, stops, goes on, and shows that it works.
-SYSTEMS = ["train_convnet"]
+SYSTEMS = ["train_convnet", "three_libraries"]
 
 
 @pytest.fixture(autouse=True)
@@ -82,19 +82,23 @@ def call(name: str, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Any:
     return None
 
 
-def saved_arrays(folder: Path) -> dict[str, np.ndarray]:
-    """The arrays of the checkpoint in a folder, whoever wrote it."""
-    if (folder / "checkpoint.npz").exists():
-        with np.load(folder / "checkpoint.npz") as file:
-            return {name: file[name] for name in file.files}
+def saved(folder: Path) -> dict[str, Any]:
+    """What the checkpoints in a folder hold: bytes of files, arrays of Orbax."""
+    found = {path.name: path.read_bytes() for path in folder.glob("*.checkpoint")}
+    steps = [path for path in (folder / "checkpoints").glob("*") if path.name.isdigit()]
+    assert len(steps) <= 1
+    for step in steps:
+        found |= {"step": int(step.name), **orbax_arrays(step / "state")}
+    return found
+
+
+def orbax_arrays(folder: Path) -> dict[str, bytes]:
     import jax
     import orbax.checkpoint as ocp
 
-    steps = [path for path in (folder / "checkpoints").iterdir() if path.is_dir()]
-    assert len(steps) == 1
     with warnings.catch_warnings(action="ignore"):  # that no sharding is asked for
-        tree = ocp.PyTreeCheckpointer().restore((steps[0] / "state").resolve())
-    return {"step": np.array(int(steps[0].name))} | {
-        jax.tree_util.keystr(path): np.asarray(leaf)
-        for path, leaf in jax.tree_util.tree_leaves_with_path(tree)
+        tree = ocp.PyTreeCheckpointer().restore(folder.resolve())
+    leaves = jax.tree_util.tree_leaves_with_path(tree)
+    return {
+        jax.tree_util.keystr(path): np.asarray(leaf).tobytes() for path, leaf in leaves
     }

@@ -10,10 +10,9 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
-from .conftest import SYSTEMS, call, finish, load, program, results, saved_arrays
+from .conftest import SYSTEMS, call, finish, load, program, results, saved
 
 pytestmark = pytest.mark.parametrize("name", SYSTEMS, scope="module")
 
@@ -35,7 +34,7 @@ def copy(name: str, whole: Path, tmp_path: Path) -> Path:
 
 def checkpoint(folder: Path) -> list[Path]:
     """The files of the finished checkpoint in a folder."""
-    found = [*folder.glob("checkpoint.npz"), *folder.glob("checkpoints/*/state/**/*")]
+    found = [*folder.glob("*.checkpoint"), *folder.glob("checkpoints/*/state/**/*")]
     return [path for path in found if path.is_file() and ".tmp" not in str(path)]
 
 
@@ -58,18 +57,15 @@ def test_stopped_it_goes_on_bit_for_bit(name: str, whole: Path, tmp_path: Path):
     assert running.returncode == 1, out + err
     said = re.fullmatch(r"Stopped. To go on from here: python (.*)\n", err)
     assert said, err
-    before = saved_arrays(tmp_path / name)["step"]
-    after = saved_arrays(whole / name)
-    assert before < after["step"]
+    assert saved(tmp_path / name) != saved(whole / name)
 
     _, *options = shlex.split(said[1])
     out = finish(program(name, tmp_path, *options))
-    assert f"Going on after step {before}." in out
+    assert re.search(r"Going on after step [1-9]", out), out
     assert results(tmp_path, name) == results(whole, name)
-    again = saved_arrays(tmp_path / name)
-    assert again.keys() == after.keys()
-    for key, value in after.items():
-        np.testing.assert_array_equal(again[key], value, key)
+    again, before = saved(tmp_path / name), saved(whole / name)
+    assert again.keys() == before.keys()
+    assert [name for name in before if again[name] != before[name]] == []
 
 
 def test_nothing_to_go_on_from(
