@@ -18,7 +18,7 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 # Each is a whole program that trains, stops, goes on, and shows that it works.
-SYSTEMS = ["train_convnet", "three_libraries"]
+SYSTEMS = ["train_convnet", "three_libraries", "convnet_on_devices"]
 
 
 @pytest.fixture(autouse=True)
