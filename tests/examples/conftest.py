@@ -18,7 +18,7 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 # Each is a whole program that trains, stops, goes on, and shows that it works.
-SYSTEMS = ["train_convnet", "three_libraries", "convnet_on_devices"]
+SYSTEMS = ["train_convnet", "three_libraries", "convnet_on_devices", "lora"]
 
 
 @pytest.fixture(autouse=True)
