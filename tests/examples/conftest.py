@@ -18,7 +18,13 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 # Each is a whole program that trains, stops, goes on, and shows that it works.
-SYSTEMS = ["train_convnet", "three_libraries", "convnet_on_devices", "lora"]
+SYSTEMS = [
+    "train_convnet",
+    "three_libraries",
+    "convnet_on_devices",
+    "lora",
+    "diffusion",
+]
 
 
 @pytest.fixture(autouse=True)
