@@ -466,7 +466,7 @@ def examine(base, adapters, x):
     models = {"plain": (plain, base), "flax": from_flax(base)}
     for name, (forward, weights) in {**models, "equinox": from_equinox(base)}.items():
         fresh = init(jax.random.key(0), weights, 3, is_weight)
-        used = adapters if name == "plain" else jax.tree.map(lambda a: a + 0.1, fresh)
+        used = adapters if name == "plain" else jax.tree.map(lambda a: a + 0.01, fresh)
         adapted = lora(forward)
         merging = adapted(used, weights, x) - forward(merge(used, weights), x)
         nothing = adapted(fresh, weights, x) - forward(weights, x)

@@ -19,6 +19,9 @@ import pytest
 EXAMPLES = Path(__file__).parents[2] / "examples"
 # Each is a whole program that trains, stops, goes on, and shows that it works.
 SYSTEMS = [
+    *("train_convnet", "three_libraries", "convnet_on_devices", "lora", "diffusion"),
+    *("text_to_image", "language_model", "frozen_encoder", "faults"),
+]
     "train_convnet",
     "three_libraries",
     "convnet_on_devices",
