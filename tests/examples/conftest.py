@@ -22,15 +22,9 @@ SYSTEMS = [
     *("train_convnet", "three_libraries", "convnet_on_devices", "lora", "diffusion"),
     *("text_to_image", "language_model", "frozen_encoder", "faults"),
 ]
-    "train_convnet",
-    "three_libraries",
-    "convnet_on_devices",
-    "lora",
-    "diffusion",
-]
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def usual_promotion() -> Iterator[None]:
     """JAX's usual rules for dtypes: Optax multiplies floats by integers."""
     import jax

@@ -119,10 +119,10 @@ def test_it_learns_and_from_shuffled_bytes_only_how_often_each_comes():
     assert bits < 4.2 < alone - 0.2 < without
 
 
-def test_bits_of_a_model_that_knows_nothing():
-    params = jax.tree.map(jnp.zeros_like, program.init(jax.random.key(0), SIZE))
-    judged = program.load()[1]
-    assert math.isclose(program.model_bits(params, judged, SIZE), 8, rel_tol=1e-5)
+def test_bits_of_a_model_that_knows_nothing(params: dict):
+    assert math.isclose(
+        program.model_bits(params, program.load()[1], SIZE), 8, rel_tol=0.02
+    )
 
 
 @pytest.mark.systems

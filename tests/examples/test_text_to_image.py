@@ -15,8 +15,8 @@ program = load("text_to_image")
 ALL = program.COMBINATIONS
 
 
-def pictures(rows: np.ndarray = np.arange(216), seed: int = 0) -> jax.Array:
-    return program.draw(jax.random.key(seed), jnp.asarray(ALL[rows]))
+def pictures(rows: np.ndarray | slice = slice(None)) -> jax.Array:
+    return program.draw(jax.random.key(0), jnp.asarray(ALL[rows]))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -43,19 +43,6 @@ def test_the_judge_sees_pictures_of_other_prompts():
     assert program.score(jnp.zeros((216, 16, 16, 3)), ALL)["all"] < 0.05
 
 
-def test_a_picture_in_pieces_is_not_coherent():
-    whole = pictures()
-    assert program.coherent(whole, ALL) == 1
-    # Every second patch from another picture of the same color and shape.
-    same = ALL[:, None, :2] == ALL[None, :, :2]
-    other = np.array([np.flatnonzero(row)[-1] for row in same.all(axis=-1)])
-    mixed = np.array(program.patches(whole))
-    mixed[:, ::2] = np.asarray(program.patches(whole[other]))[:, ::2]
-    moved = other != np.arange(216)
-    broken = program.coherent(program.unpatch(mixed)[moved], ALL[moved])
-    assert broken < 0.5
-
-
 def test_patches_are_taken_apart_and_put_together():
     x = pictures()
     np.testing.assert_array_equal(program.unpatch(program.patches(x)), x)
@@ -63,10 +50,8 @@ def test_patches_are_taken_apart_and_put_together():
 
 def test_prompts_say_what_they_mean():
     assert program.prompt((0, 0, 0), 0) == "a red square top left"
-    assert program.prompt((5, 3, 8), 4) == "a white cross"
-    assert program.PROMPTS.shape == (216, 6, program.LENGTH)
+    assert program.PROMPTS.shape == (216, 4, program.LENGTH)
     assert len(np.unique(program.PROMPTS[:, 0], axis=0)) == 216
-    assert len(np.unique(program.PROMPTS[:, program.NO_PLACE], axis=0)) == 24
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +79,11 @@ def test_corruption_leaves_a_share_and_leans_high():
     assert share.max() == 1
 
 
+@program.eqx.filter_jit
+def scores(net, tokens, words):
+    return net(tokens, words)
+
+
 def model(ordered: bool) -> program.Transformer:
     return program.Transformer(program.SIZES["tiny"], ordered, jax.random.key(0))
 
@@ -101,43 +91,46 @@ def model(ordered: bool) -> program.Transformer:
 def test_in_order_a_token_sees_the_earlier_ones_and_the_words():
     tokens, words = jnp.arange(16), jnp.asarray(program.PROMPTS[0, 0])
     net = model(ordered=True)
-    before = net(tokens, words)
-    after = net(tokens.at[7].set(200), words)
+    before = scores(net, tokens, words)
+    after = scores(net, tokens.at[7].set(200), words)
     changed = np.asarray(before != after).any(axis=1)
     assert not changed[:8].any()
     assert changed[8:].all()
-    assert (net(tokens, jnp.asarray(program.PROMPTS[9, 0])) != before).any(axis=1).all()
+    other = scores(net, tokens, jnp.asarray(program.PROMPTS[9, 0]))
+    assert (other != before).any(axis=1).all()
 
 
 def test_otherwise_every_token_sees_every_other():
     tokens, words = jnp.arange(16), jnp.asarray(program.PROMPTS[0, 0])
     net = model(ordered=False)
-    changed = net(tokens.at[7].set(200), words) != net(tokens, words)
+    other = scores(net, tokens.at[7].set(200), words)
+    changed = other != scores(net, tokens, words)
     assert np.asarray(changed).any(axis=1).all()
 
 
 def test_words_that_are_not_there_are_not_seen():
     net, tokens = model(ordered=False), jnp.arange(16)
-    short = program.PROMPTS[0, program.NO_PLACE]
+    short = program.PROMPTS[0, 0]
     assert (short == 0).any()
-    before = net(tokens, jnp.asarray(short))
+    before = scores(net, tokens, jnp.asarray(short))
     net = program.eqx.tree_at(lambda m: m.words, net, net.words.at[0].add(9.0))
-    np.testing.assert_array_equal(net(tokens, jnp.asarray(short)), before)
+    np.testing.assert_array_equal(scores(net, tokens, jnp.asarray(short)), before)
 
 
 def test_the_second_step_is_part_of_the_loss_and_its_draw_passes_no_gradient():
     net, key = model(ordered=False), jax.random.key(0)
     tokens = jnp.zeros((4, 16), jnp.int32)
     words = jnp.asarray(program.PROMPTS[:4, 0])
-    one, two = (program.denoising_loss(net, tokens, words, key, n) for n in (1, 2))
-    assert one != two
 
-    @program.eqx.filter_grad
-    def gradient(net):
-        return program.denoising_loss(net, tokens, words, key, 2)
+    @program.eqx.filter_jit
+    @program.eqx.filter_value_and_grad
+    def both(net):
+        first = program.denoising_loss(net, tokens, words, key, 1)
+        return program.denoising_loss(net, tokens, words, key, 2) - first
 
-    leaves = jax.tree.leaves(gradient(net))
-    assert all(np.isfinite(leaf).all() for leaf in leaves)
+    difference, gradient = both(net)
+    assert difference != 0
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(gradient))
 
 
 class Knows:
@@ -177,5 +170,3 @@ def test_at_its_real_size_it_draws_what_it_never_saw(seed: int, tmp_path: Path):
     for share in ours["unseen"].values():
         assert share >= 0.95
     assert ours["another's prompt"]["all"] < 0.06
-    assert ours["16 rounds"]["no place told"] > 0.9
-    assert ours["1 rounds"]["no place told"] < 0.5
