@@ -350,17 +350,19 @@ def digits(model, labels, seed, guidance):
 def as_rows(images, columns):
     """Images (n, 64) as one picture with some of them in a row."""
     rows = images.reshape(-1, columns, 8, 8)
-    rows = np.pad(rows, [(0, 0), (0, 0), (1, 1), (1, 1)], constant_values=1)
+    rows = np.pad(rows, [(0, 0), (0, 0), (1, 1), (1, 1)], constant_values=-1)
     return rows.transpose(0, 2, 1, 3).reshape(10 * len(rows), 10 * columns)
 
 
 def show(pictures, path):
     """Pictures beside one another, each with its title."""
-    figure, grid = plt.subplots(1, len(pictures), figsize=(9, 3), layout="constrained")
+    figure, grid = plt.subplots(1, len(pictures), layout="constrained")
     for axes, (title, picture) in zip(np.ravel(grid), pictures.items(), strict=True):
         axes.imshow(picture, cmap="gray_r", vmin=-1, vmax=1)
         axes.set_title(title, fontsize=9)
         axes.axis("off")
+    height, width = next(iter(pictures.values())).shape
+    figure.set_size_inches(10, 0.4 + 10 * height / width / len(pictures))
     figure.savefig(path, dpi=150)
     plt.close(figure)
 

@@ -275,8 +275,10 @@ def examine(state, setup, seed):
 def draw(losses, slopes, path):
     """The losses, and which pixel depends on which, as it should and as it does not."""
     figure, grid = plt.subplots(1, 3, figsize=(11, 3.4), layout="constrained")
-    for name, curve in losses.items():
-        grid[0].semilogy(20 * np.arange(1, len(curve) + 1), curve, label=name)
+    for i, (name, curve) in enumerate(losses.items()):
+        # The last one lies on the first.
+        steps = 20 * np.arange(1, len(curve) + 1)
+        grid[0].semilogy(steps, curve, linewidth=4 - i, label=name)
     grid[0].set(xlabel="step", ylabel="loss of a training batch")
     grid[0].legend(fontsize="small")
     for axes, (name, picture) in zip(grid[1:], slopes.items(), strict=True):

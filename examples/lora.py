@@ -494,7 +494,7 @@ def draw(table, square, path):
         heights = [table[task][name] for task in tasks]
         left.bar(np.arange(len(tasks)) + 0.16 * i - 0.32, heights, 0.16, label=name)
     left.set(xticks=range(len(tasks)), xticklabels=tasks, ylabel="test accuracy")
-    left.legend(fontsize="small", ncols=2)
+    figure.legend(loc="outside upper left", fontsize="small", ncols=len(names))
     right.imshow(square, vmin=0, vmax=1)
     for (i, j), value in np.ndenumerate(square):
         color = "black" if value > 0.5 else "white"
