@@ -278,7 +278,7 @@ def restore(path, state, notes):
         return state, notes
     like, structure = jax.tree.flatten(state)
     try:
-        with np.load(path) as file:
+        with path.open("rb") as raw, np.load(raw) as file:
             saved = json.loads(str(file["notes"]))
             arrays = [file[f"arr_{i}"] for i in range(len(like))]
         placed = [
