@@ -266,7 +266,7 @@ def fit_encoder(size, settings, folder, resume):
 def ways(trained, channels, seed):
     """How to read handwriting: an encoder, its features, and what is trained."""
     return {
-        "frozen encoder": (nnx.clone(trained), 128, LAST_LAYER, 1e-2),
+        "frozen encoder": (nnx.clone(trained), 128, LAST_LAYER, 1e-3),
         "untrained encoder": (Encoder(channels, nnx.Rngs(seed)), 128, LAST_LAYER, 1e-2),
         "pixels": (Pixels(), 64, LAST_LAYER, 1e-2),
         "from nothing": (Encoder(channels, nnx.Rngs(seed)), 128, EVERYTHING, 1e-3),
