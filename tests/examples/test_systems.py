@@ -22,7 +22,7 @@ def whole(name: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the program has run once, without a stop."""
     folder = tmp_path_factory.mktemp(name)
     out = finish(program(name, folder, "--size", "tiny"))
-    assert out.startswith(f"tiny: {load(name).SIZES['tiny'].takes}\n")
+    assert out.startswith(f"tiny: {load(name).SIZES['tiny'].takes}")
     return folder
 
 
