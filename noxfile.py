@@ -129,6 +129,18 @@ def tests(session: nox.Session) -> None:
         session.error(f"Tests failed: {'; '.join(failed)}")
 
 
+@nox.session(python=NEWEST, default=False)
+def systems(session: nox.Session) -> None:
+    """Train every whole system at its real size, with three seeds, and judge it.
+
+    The session `tests` trains the same programs at their smallest size alone.
+    """
+    _install(session, "tests")
+    command = ("-m", "pytest", "-m", "systems", "--durations=0", "tests/examples")
+    env = {"JAX_PLATFORMS": "cpu"}
+    _python(session, *command, *session.posargs, env=env)
+
+
 @nox.session(python=NEWEST, default=True)
 def lint(session: nox.Session) -> None:
     """Check style, formatting and spelling."""

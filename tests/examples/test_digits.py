@@ -1,4 +1,4 @@
-"""Every program in `examples/` runs as a reader would run it, and learns."""
+"""Every small program in `examples/` runs as a reader would run it, and learns."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
-NAMES = sorted(path.name for path in EXAMPLES.glob("*.py"))
+from .conftest import EXAMPLES, SYSTEMS
+
+NAMES = sorted(path.name for path in EXAMPLES.glob("*.py") if path.stem not in SYSTEMS)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,0 +1,434 @@
+"""Diffusion: new handwritten digits out of noise, of the class that is asked for.
+
+A network learns, for a digit partly turned to noise, in which direction the digit
+lies. Following that direction from pure noise, step by step in a `scan`, makes a new
+digit. Two ways of mixing digit and noise stand side by side, diffusion's cosine and
+the straight line of flow matching; they differ in two lines. What comes out is
+compared with digits that the training never saw, in fidelity and in variety, and so
+are a mean image and a Gaussian for each class, which look fine to a classifier.
+
+    python diffusion.py
+    python diffusion.py --size large --seed 1 --output elsewhere
+"""
+
+import argparse
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import matplotlib.pyplot as plt
+import numpy as np
+import optax
+from jax import lax
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+from sklearn.datasets import load_digits
+from sklearn.model_selection import cross_val_score
+from sklearn.svm import SVC
+
+CLASSES, PIXELS, BATCH = 10, 64, 256
+ANY = CLASSES  # the class that stands for "not told"
+EVERY = 200  # steps from one checkpoint to the next
+
+
+class Size(NamedTuple):
+    steps: int
+    width: int
+    layers: int
+    samples: int  # of each class
+    takes: str
+
+
+SIZES = {
+    "tiny": Size(400, 128, 2, 20, "half a minute, to see that it runs"),
+    "small": Size(1500, 256, 3, 60, "about 2 minutes and 700 MB on two cores"),
+    "large": Size(30000, 1024, 6, 60, "hours on two cores, minutes on a GPU"),
+}
+
+# --- Data ---------------------------------------------------------------------------
+
+
+def load(seed):
+    """Images (n, 64) in [-1, 1] and labels (n,): 1,200 to train on, 597 to judge by."""
+    digits = load_digits()
+    rows = np.random.default_rng(seed).permutation(len(digits.data))
+    x, y = (digits.data / 8 - 1).astype(np.float32)[rows], digits.target[rows]
+    return (x[:1200], y[:1200]), (x[1200:], y[1200:])
+
+
+# --- Paths from a digit, at time 0, to noise, at time 1 -------------------------------
+
+
+def cosine(t):
+    """Diffusion: shares of digit and noise whose squares add up to one."""
+    return jnp.cos(jnp.pi / 2 * t), jnp.sin(jnp.pi / 2 * t)
+
+
+def straight(t):
+    """Flow matching: shares that add up to one."""
+    return 1 - t, t
+
+
+PATHS = {"diffusion": cosine, "flow matching": straight}
+
+
+def mixed(path, digit, noise, t):
+    """Where on its path a digit is at time t, and how fast it moves there."""
+
+    def position(t):
+        keep, add = path(t)
+        return keep * digit + add * noise
+
+    return jax.jvp(position, (t,), (jnp.ones_like(t),))
+
+
+# --- The network: image, time and class to a velocity ---------------------------------
+
+
+class Block(eqx.Module):
+    norm: eqx.nn.LayerNorm
+    told: eqx.nn.Linear
+    dense: eqx.nn.MLP
+
+    def __init__(self, width, key):
+        one, two = jax.random.split(key)
+        self.norm = eqx.nn.LayerNorm(width)
+        self.told = eqx.nn.Linear(width, width, key=one)
+        self.dense = eqx.nn.MLP(width, width, 2 * width, 1, jax.nn.silu, key=two)
+
+    def __call__(self, h, told):
+        return h + self.dense(self.norm(h) + self.told(told))
+
+
+class Network(eqx.Module):
+    enter: eqx.nn.Linear
+    classes: jax.Array  # (CLASSES + 1, width)
+    times: eqx.nn.Linear
+    blocks: list[Block]
+    norm: eqx.nn.LayerNorm
+    leave: eqx.nn.Linear
+
+    def __init__(self, size, key):
+        one, two, three, four, *keys = jax.random.split(key, 4 + size.layers)
+        self.enter = eqx.nn.Linear(PIXELS, size.width, key=one)
+        self.classes = jax.random.normal(two, (CLASSES + 1, size.width))
+        self.times = eqx.nn.Linear(32, size.width, key=three)
+        self.blocks = [Block(size.width, key) for key in keys]
+        self.norm = eqx.nn.LayerNorm(size.width)
+        self.leave = eqx.nn.Linear(size.width, PIXELS, key=four)
+
+    def __call__(self, x, t, label):
+        """One image (64,) at time t () of class label () to its velocity (64,)."""
+        waves = t * jnp.pi * jnp.arange(1, 17) / 2
+        told = self.times(jnp.concatenate([jnp.cos(waves), jnp.sin(waves)]))
+        told = jax.nn.silu(told + self.classes[label])
+        h = self.enter(x)
+        for block in self.blocks:
+            h = block(h, told)
+        return self.leave(self.norm(h))
+
+
+def loss(model, path, x, labels, key):
+    """Mean squared error of the velocity, at random times of random noise."""
+    when, noise, hide = jax.random.split(key, 3)
+    t = jax.random.uniform(when, (len(x), 1))
+    noise = jax.random.normal(noise, x.shape)
+    here, velocity = mixed(path, x, noise, t)
+    # In one case of ten the class is not told, which guidance needs.
+    labels = jnp.where(jax.random.uniform(hide, labels.shape) < 0.1, ANY, labels)
+    found = jax.vmap(model)(here, t[:, 0], labels)
+    return ((found - velocity) ** 2).mean()
+
+
+@eqx.filter_jit
+def sample(model, key, labels, guidance, steps=40):
+    """Images (steps + 1, n, 64) on the way from noise to digits of classes (n,).
+
+    With guidance 1 the class is told; more exaggerates what telling it changes.
+    """
+    each = jax.vmap(model, in_axes=(0, None, 0))
+
+    def velocity(x, t):
+        without = each(x, t, jnp.full_like(labels, ANY))
+        return without + guidance * (each(x, t, labels) - without)
+
+    def step(x, t):
+        # Heun's method: the mean of the velocities at both ends of the step.
+        slope = velocity(x, t)
+        there = velocity(x - slope / steps, t - 1 / steps)
+        x = x - (slope + there) / 2 / steps
+        return x, x
+
+    noise = jax.random.normal(key, (len(labels), PIXELS))
+    times = 1 - jnp.arange(steps) / steps
+    _, way = lax.scan(step, noise, times)
+    return jnp.concatenate([noise[None], way])
+
+
+# --- What the samples are compared with ----------------------------------------------
+
+
+def means(train, labels, rng):
+    """Of each class the mean image, with a little noise so that no two are alike."""
+    x, y = train
+    middle = np.stack([x[y == c].mean(axis=0) for c in range(CLASSES)])
+    return middle[labels] + 0.01 * rng.normal(size=(len(labels), PIXELS))
+
+
+def gaussians(train, labels, rng):
+    """Of each class a Gaussian with its mean and its covariance."""
+    x, y = train
+    made = np.zeros((len(labels), PIXELS))
+    for c in range(CLASSES):
+        some, n = x[y == c], (labels == c).sum()
+        made[labels == c] = rng.multivariate_normal(some.mean(0), np.cov(some.T), n)
+    return made.clip(-1, 1)
+
+
+def real(train, labels, rng):
+    """Digits of the training themselves: the best that there is."""
+    x, y = train
+    return np.stack([x[rng.choice(np.flatnonzero(y == c))] for c in labels])
+
+
+# --- Judging --------------------------------------------------------------------------
+
+
+def distances(a, b):
+    """Of all pairs of images (n, 64) and (m, 64): (n, m)."""
+    return np.sqrt(((a[:, None] - b[None]) ** 2).sum(axis=-1))
+
+
+def judge(x, labels, train, held_out, neighbors=3):
+    """What there is to say of samples x (n, 64) that are meant to be of classes (n,).
+
+    The held-out digits of a class fill a region: all within reach of one of them,
+    where a digit reaches as far as its third neighbor. `fidelity` is the share of
+    samples within the region of their class, `variety` the share of held-out digits
+    that have a sample within reach. `copied` is the share of samples nearer to a
+    training digit than 99 of 100 held-out digits are.
+    """
+    fidelity, variety = [], []
+    for c in range(CLASSES):
+        digits, made = held_out[0][held_out[1] == c], x[labels == c]
+        reach = np.sort(distances(digits, digits), axis=1)[:, neighbors]
+        within = distances(digits, made) < reach[:, None]
+        fidelity.append(within.any(axis=0))
+        variety.append(within.any(axis=1))
+    classifier = SVC().fit(*held_out)
+    nearest, usual = (distances(a, train[0]).min(axis=1) for a in (x, held_out[0]))
+    return {
+        "recognized": float((classifier.predict(x) == labels).mean()),
+        "told apart": told_apart(x, held_out[0]),
+        "fidelity": float(np.concatenate(fidelity).mean()),
+        "variety": float(np.concatenate(variety).mean()),
+        "copied": float((nearest < np.quantile(usual, 0.01)).mean()),
+    }
+
+
+def told_apart(x, digits):
+    """How often a classifier tells samples from real digits; 0.5 is chance."""
+    n = min(len(x), len(digits))
+    both = np.concatenate([x[:n], digits[:n]])
+    return float(cross_val_score(SVC(), both, np.repeat([0, 1], n), cv=5).mean())
+
+
+# --- Training, and checkpoints as Equinox writes them -------------------------------
+
+
+class State(NamedTuple):
+    model: Network
+    memory: optax.OptState
+    average: Network  # of the networks of late steps, which is the one to use
+
+
+def make_optimizer(steps):
+    schedule = optax.warmup_cosine_decay_schedule(0.0, 1e-3, steps // 10, steps)
+    adam = optax.adamw(schedule, weight_decay=0.01)
+    return optax.chain(optax.clip_by_global_norm(1.0), adam)
+
+
+def start(size, steps, seed):
+    model = Network(size, jax.random.key(seed))
+    memory = make_optimizer(steps).init(eqx.filter(model, eqx.is_array))
+    return State(model, memory, model)
+
+
+def follow(average, model, kept):
+    """The average of models, moved towards the latest one."""
+
+    def mean(old, new):
+        return kept * old + (1 - kept) * new if eqx.is_inexact_array(new) else new
+
+    return jax.tree.map(mean, average, model)
+
+
+def training(state, path, done, steps, train, seed):
+    """Go on after `done` steps; yield after each (done, state, loss)."""
+    optimizer, key = make_optimizer(steps), jax.random.key(seed)
+    x, y = map(jnp.asarray, train)
+
+    @eqx.filter_jit
+    def step(state, number):
+        choose, now = jax.random.split(jax.random.fold_in(key, number))
+        rows = jax.random.randint(choose, (BATCH,), 0, len(x))
+        differentiate = eqx.filter_value_and_grad(loss)
+        value, gradient = differentiate(state.model, path, x[rows], y[rows], now)
+        weights = eqx.filter(state.model, eqx.is_array)
+        moves, memory = optimizer.update(gradient, state.memory, weights)
+        model = eqx.apply_updates(state.model, moves)
+        # At first an average over few steps, later over some five hundred.
+        kept = jnp.minimum(0.998, (number + 1) / (number + 10))
+        average = follow(state.average, model, kept)
+        return State(model, memory, average), value
+
+    for number in range(done, steps):
+        state, value = step(state, jnp.int32(number))
+        yield number + 1, state, value
+
+
+def save(path, state, notes):
+    """A line of JSON, then the arrays; a stop in between leaves the old file whole."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    half = path.with_name("checkpoint.tmp")
+    with half.open("wb") as file:
+        file.write(json.dumps(notes).encode() + b"\n")
+        eqx.tree_serialise_leaves(file, state)
+    half.replace(path)
+
+
+def restore(path, state, notes):
+    """The state and notes that were saved; those given, if nothing was."""
+    if not path.exists():
+        print(f"No checkpoint {path} yet: this begins with the first step.")
+        return state, notes
+    try:
+        with path.open("rb") as file:
+            saved = json.loads(file.readline())
+            state = eqx.tree_deserialise_leaves(file, state)
+    except Exception as error:  # NumPy, json and Equinox each have their own
+        reason = str(error).partition("\n")[0]
+        sys.exit(f"Cannot read {path}: {reason}. Begin without --resume.")
+    if saved["settings"] != notes["settings"]:
+        sys.exit(f"The run in {path} is another one: {saved['settings']}")
+    print(f"Going on after step {saved['step']}.")
+    return state, saved
+
+
+# --- The program --------------------------------------------------------------------
+
+
+def fit(name, size, train, settings, folder, resume):
+    """Train on one path with a progress bar; the average of the late networks."""
+    steps, seed = settings["steps"], settings["seed"]
+    path = folder / f"{name.replace(' ', '-')}.checkpoint"
+    state, notes = start(size, steps, seed), {"settings": settings, "step": 0}
+    if resume:
+        state, notes = restore(path, state, notes)
+    columns = "{task.description:13}", BarColumn(), MofNCompleteColumn()
+    with Progress(*columns, TimeRemainingColumn(), "{task.fields[said]}") as bar:
+        task = bar.add_task(name, total=steps, completed=notes["step"], said="")
+        rest = training(state, PATHS[name], notes["step"], steps, train, seed)
+        for done, state, value in rest:
+            if done % EVERY == 0 or done == steps:
+                save(path, state, {**notes, "step": done})
+                bar.update(task, completed=done, said=f"loss {value:.3f}")
+    return state.average
+
+
+def digits(model, labels, seed, guidance):
+    """The way (steps + 1, n, 64) from noise to digits, as NumPy arrays in [-1, 1]."""
+    key, told = jax.random.key(seed), jnp.asarray(labels)
+    way = sample(model, key, told, jnp.float32(guidance))
+    return np.asarray(way).clip(-1, 1)
+
+
+def as_rows(images, columns):
+    """Images (n, 64) as one picture with some of them in a row."""
+    rows = images.reshape(-1, columns, 8, 8)
+    rows = np.pad(rows, [(0, 0), (0, 0), (1, 1), (1, 1)], constant_values=-1)
+    return rows.transpose(0, 2, 1, 3).reshape(10 * len(rows), 10 * columns)
+
+
+def show(pictures, path):
+    """Pictures beside one another, each with its title."""
+    figure, grid = plt.subplots(1, len(pictures), layout="constrained")
+    for axes, (title, picture) in zip(np.ravel(grid), pictures.items(), strict=True):
+        axes.imshow(picture, cmap="gray_r", vmin=-1, vmax=1)
+        axes.set_title(title, fontsize=9)
+        axes.axis("off")
+    height, width = next(iter(pictures.values())).shape
+    figure.set_size_inches(10, 0.4 + 10 * height / width / len(pictures))
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
+
+
+def run(options):
+    size, seed = SIZES[options.size], options.seed
+    print(f"{options.size}: {size.takes}")
+    settings = {"size": options.size, "steps": options.steps or size.steps}
+    settings |= {"seed": seed}
+    train, held_out = load(seed)
+    labels = np.tile(np.arange(CLASSES), size.samples)
+    results, pictures, path = {}, {}, {}
+    for name, make in {"real": real, "gaussians": gaussians, "means": means}.items():
+        made = make(train, labels, np.random.default_rng(seed))
+        results[name] = judge(made, labels, train, held_out)
+        pictures[name] = as_rows(made[:60], 10)
+    for name in PATHS:
+        model = fit(name, size, train, settings, options.output, options.resume)
+        for guidance in (0, 1, 1.5):
+            way = digits(model, labels, seed, guidance)
+            full = f"{name}, guidance {guidance}"
+            results[full] = judge(way[-1], labels, train, held_out)
+        pictures[name] = as_rows(way[-1, :60], 10)
+        # Ten digits at nine moments.
+        path[name] = as_rows(way[::5, :CLASSES].reshape(-1, PIXELS), 10)
+    show(pictures, options.output / "samples.png")
+    show(path, options.output / "path.png")
+    (options.output / "results.json").write_text(json.dumps(results, indent=1))
+    print(f"{'':28}" + "".join(f"{what:>12}" for what in results["real"]))
+    for name, row in results.items():
+        print(f"{name:28}" + "".join(f"{share:12.3f}" for share in row.values()))
+
+
+def positive(text):
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text} is not a positive whole number")
+    return int(text)
+
+
+def seed_number(text):
+    if not text.isdecimal() or int(text) >= 2**31:
+        raise argparse.ArgumentTypeError(f"{text} is not a number from 0 to 2**31 - 1")
+    return int(text)
+
+
+def read_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    add = parser.add_argument
+    add("--output", type=Path, default=Path("diffusion"), help="where to write")
+    add("--size", choices=SIZES, default="small", help="what the model takes")
+    add("--steps", type=positive, help="steps of training at most")
+    add("--seed", type=seed_number, default=0, help="of weights and batches")
+    add("--resume", action="store_true", help="go on with a run that was stopped")
+    return parser.parse_args()
+
+
+def main():
+    options = read_arguments()
+    try:
+        run(options)
+    except KeyboardInterrupt:
+        again = sys.argv if options.resume else [*sys.argv, "--resume"]
+        sys.exit(f"Stopped. To go on from here: python {shlex.join(again)}")
+    except OSError as error:
+        sys.exit(f"Cannot write to {options.output}: {error}")
+
+
+if __name__ == "__main__":
+    main()

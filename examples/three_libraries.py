@@ -1,0 +1,582 @@
+"""One network in plain JAX, in Flax NNX and in Equinox: same weights, same training.
+
+A convolutional network with batch normalization and dropout is written three times.
+The weights of the plain one are carried across, all three see the same batches and
+drop the same values, and so they go the same way. What differs is where the state is
+kept, how a part is frozen, how a model is saved, and what a step costs.
+
+    python three_libraries.py
+    python three_libraries.py --size large --seed 1 --output elsewhere
+"""
+
+import argparse
+import json
+import shlex
+import sys
+import time
+from collections import Counter
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import matplotlib.pyplot as plt
+import numpy as np
+import optax
+from flax import nnx, serialization
+from jax import lax
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+from sklearn.datasets import load_digits
+
+CLASSES, BATCH, DROP, MOMENTUM, EPSILON = 10, 64, 0.2, 0.9, 1e-5
+EVERY = 50  # steps from one checkpoint to the next
+
+
+class Size(NamedTuple):
+    steps: int
+    channels: tuple[int, int]
+    takes: str
+
+
+SIZES = {
+    "tiny": Size(100, (8, 16), "about 20 seconds, to see that it runs"),
+    "small": Size(400, (16, 32), "about 30 seconds and 700 MB on two cores"),
+    "large": Size(3000, (64, 128), "about 10 minutes on two cores, less on a GPU"),
+}
+
+# --- Data -------------------------------------------------------------------------
+
+
+def load():
+    """Images (n, 8, 8, 1) in [0, 1] and labels (n,): 1,500 to train on, 297 to test."""
+    digits = load_digits()
+    x = (digits.images / 16).astype(np.float32)[..., None]
+    y = digits.target.astype(np.int32)
+    return (x[:1500], y[:1500]), (x[1500:], y[1500:])
+
+
+def batch(data, seed, step):
+    """The images (BATCH, 8, 8, 1) and labels (BATCH,) of one step."""
+    x, y = data
+    rows = np.random.default_rng([seed, step]).choice(len(x), BATCH, replace=False)
+    return x[rows], y[rows]
+
+
+def cross_entropy(scores, labels):
+    return optax.softmax_cross_entropy_with_integer_labels(scores, labels).mean()
+
+
+def optimizer():
+    return optax.adam(3e-3)
+
+
+traced = Counter()  # how often the step of each library was traced
+
+# --- Plain JAX: weights and statistics are dictionaries, passed in and returned ----
+
+
+def plain_init(key, channels):
+    """Weights, and running statistics, of the whole network."""
+    few, many = channels
+    shapes = {"conv0": (3, 3, 1, few), "conv1": (3, 3, few, many)}
+    shapes |= {"dense": (4 * 4 * many, CLASSES)}
+    weights, statistics = {}, {}
+    for (name, shape), k in zip(shapes.items(), jax.random.split(key, 3), strict=True):
+        size = jnp.sqrt(2 / np.prod(shape[:-1]))
+        weights[name] = {"w": size * jax.random.normal(k, shape)}
+    weights["dense"]["b"] = jnp.zeros(CLASSES)
+    for i, n in enumerate(channels):
+        weights[f"norm{i}"] = {"scale": jnp.ones(n), "shift": jnp.zeros(n)}
+        statistics[f"norm{i}"] = {"mean": jnp.zeros(n), "var": jnp.ones(n)}
+    return weights, statistics
+
+
+def normalize(weights, x, mean, var):
+    return (x - mean) / jnp.sqrt(var + EPSILON) * weights["scale"] + weights["shift"]
+
+
+def norm_and_remember(weights, statistics, x):
+    """Normalize x by its own mean and variance, which also enter the statistics."""
+    now = {"mean": x.mean(axis=(0, 1, 2)), "var": x.var(axis=(0, 1, 2))}
+
+    def follow(old, new):
+        return MOMENTUM * old + (1 - MOMENTUM) * new
+
+    return normalize(weights, x, **now), jax.tree.map(follow, statistics, now)
+
+
+def plain_forward(weights, statistics, x, key=None):
+    """Scores (n, 10) and the statistics after; without a key, as in use."""
+    after = {}
+    for i in range(2):
+        layout = ("NHWC", "HWIO", "NHWC")
+        w, norm = weights[f"conv{i}"]["w"], f"norm{i}"
+        x = lax.conv_general_dilated(
+            x, w, (1 + i, 1 + i), "SAME", dimension_numbers=layout
+        )
+        if key is None:
+            x = normalize(weights[norm], x, **statistics[norm])
+        else:
+            x, after[norm] = norm_and_remember(weights[norm], statistics[norm], x)
+        x = jax.nn.relu(x)
+    x = x.reshape(len(x), -1)
+    if key is not None:
+        kept = jax.random.bernoulli(key, 1 - DROP, x.shape)
+        x = jnp.where(kept, x / (1 - DROP), 0.0)
+    return x @ weights["dense"]["w"] + weights["dense"]["b"], after or statistics
+
+
+def plain_loss(weights, statistics, x, y, key):
+    scores, statistics = plain_forward(weights, statistics, x, key)
+    return cross_entropy(scores, y), statistics
+
+
+@jax.jit
+def plain_step(run, x, y, key):
+    """(weights, statistics, memory) to the same, and the loss."""
+    traced["plain"] += 1
+    weights, statistics, memory = run
+    differentiate = jax.value_and_grad(plain_loss, has_aux=True)
+    (value, statistics), gradient = differentiate(weights, statistics, x, y, key)
+    moves, memory = optimizer().update(gradient, memory)
+    return (optax.apply_updates(weights, moves), statistics, memory), value
+
+
+def plain_start(weights, statistics):
+    return weights, statistics, optimizer().init(weights)
+
+
+@jax.jit
+def plain_scores(run, x):
+    return plain_forward(run[0], run[1], x)[0]
+
+
+def plain_save(file, run):
+    for leaf in jax.tree.leaves(run):
+        np.save(file, leaf)
+
+
+def plain_load(file, like):
+    return jax.tree.map(lambda leaf: jnp.asarray(np.load(file), leaf.dtype), like)
+
+
+def plain_last_layer(run, batches):
+    """Train the last layer alone: only it is an argument of what is differentiated."""
+    (weights, statistics, _), tx = run, optimizer()
+
+    def loss(dense, x, y):
+        scores, _ = plain_forward({**weights, "dense": dense}, statistics, x)
+        return cross_entropy(scores, y)
+
+    @jax.jit
+    def step(dense, memory, x, y):
+        moves, memory = tx.update(jax.grad(loss)(dense, x, y), memory)
+        return optax.apply_updates(dense, moves), memory
+
+    dense = weights["dense"]
+    memory = tx.init(dense)
+    for x, y in batches:
+        dense, memory = step(dense, memory, x, y)
+    return {**weights, "dense": dense}, statistics, memory
+
+
+# --- Flax NNX: the model is an object that holds its state and changes it -----------
+
+
+class FlaxNetwork(nnx.Module):
+    def __init__(self, channels, rngs):
+        few, many = channels
+        conv = partial(nnx.Conv, kernel_size=(3, 3), use_bias=False, rngs=rngs)
+        norm = partial(nnx.BatchNorm, momentum=MOMENTUM, epsilon=EPSILON, rngs=rngs)
+        self.conv0, self.norm0 = conv(1, few), norm(few)
+        self.conv1, self.norm1 = conv(few, many, strides=2), norm(many)
+        self.drop = nnx.Dropout(DROP)
+        self.dense = nnx.Linear(4 * 4 * many, CLASSES, rngs=rngs)
+
+    def __call__(self, x, key=None):
+        """Scores (n, 10); `train()` and `eval()` switch the statistics and dropout."""
+        x = jax.nn.relu(self.norm0(self.conv0(x)))
+        x = jax.nn.relu(self.norm1(self.conv1(x)))
+        return self.dense(self.drop(x.reshape(len(x), -1), rngs=key))
+
+
+@nnx.jit
+def flax_update(model, memory, x, y, key):
+    """The loss; model and optimizer are changed where they stand."""
+    traced["flax"] += 1
+    value, gradient = nnx.value_and_grad(lambda m: cross_entropy(m(x, key), y))(model)
+    memory.update(model, gradient)
+    return value
+
+
+def flax_step(run, x, y, key):
+    model, memory = run
+    model.train()
+    return run, flax_update(model, memory, x, y, key)
+
+
+def flax_start(weights, statistics):
+    channels = [weights[f"conv{i}"]["w"].shape[-1] for i in range(2)]
+    model = FlaxNetwork(channels, nnx.Rngs(0))
+    for name, conv in {"conv0": model.conv0, "conv1": model.conv1}.items():
+        conv.kernel[...] = weights[name]["w"]
+    for name, norm in {"norm0": model.norm0, "norm1": model.norm1}.items():
+        norm.scale[...], norm.bias[...] = weights[name]["scale"], weights[name]["shift"]
+        norm.mean[...], norm.var[...] = (
+            statistics[name]["mean"],
+            statistics[name]["var"],
+        )
+    model.dense.kernel[...] = weights["dense"]["w"]
+    model.dense.bias[...] = weights["dense"]["b"]
+    return model, nnx.Optimizer(model, optimizer(), wrt=nnx.Param)
+
+
+flax_apply = nnx.jit(lambda model, x: model(x))
+
+
+def flax_scores(run, x):
+    run[0].eval()
+    return flax_apply(run[0], x)
+
+
+def flax_save(file, run):
+    file.write(serialization.to_bytes(nnx.to_pure_dict(nnx.state(run))))
+
+
+def flax_load(file, like):
+    state = nnx.state(like)
+    nnx.replace_by_pure_dict(
+        state, serialization.from_bytes(nnx.to_pure_dict(state), file.read())
+    )
+    nnx.update(like, state)
+    return like
+
+
+def flax_last_layer(run, batches):
+    """Train the last layer alone: a filter names what is differentiated and updated."""
+    model, _ = run
+    last = nnx.All(nnx.Param, nnx.PathContains("dense"))
+    memory = nnx.Optimizer(model, optimizer(), wrt=last)
+
+    @nnx.jit
+    def step(model, memory, x, y):
+        wrt = nnx.DiffState(0, last)
+        gradient = nnx.grad(lambda m: cross_entropy(m(x), y), argnums=wrt)(model)
+        memory.update(model, gradient)
+
+    model.eval()
+    for x, y in batches:
+        step(model, memory, x, y)
+    return model, memory
+
+
+# --- Equinox: the model is a pytree; what changes is passed in and returned ---------
+
+
+class EquinoxNetwork(eqx.Module):
+    convs: list[eqx.nn.Conv2d]
+    norms: list[eqx.nn.BatchNorm]
+    drop: eqx.nn.Dropout
+    dense: eqx.nn.Linear
+
+    def __init__(self, channels, key):
+        few, many = channels
+        one, two, three = jax.random.split(key, 3)
+        conv = partial(eqx.nn.Conv2d, kernel_size=3, padding="SAME", use_bias=False)
+        self.convs = [conv(1, few, key=one), conv(few, many, stride=2, key=two)]
+        norm = partial(eqx.nn.BatchNorm, axis_name="batch", mode="batch")
+        self.norms = [norm(n, momentum=MOMENTUM, eps=EPSILON) for n in channels]
+        self.drop = eqx.nn.Dropout(DROP)
+        self.dense = eqx.nn.Linear(4 * 4 * many, CLASSES, key=three)
+
+    def features(self, x, state):
+        """One image (1, 8, 8) to its features (n,): Equinox's layers take no batch."""
+        for conv, norm in zip(self.convs, self.norms, strict=True):
+            x, state = norm(conv(x), state)
+            x = jax.nn.relu(x)
+        return x.transpose(1, 2, 0).ravel(), state  # in the order of the others
+
+    def __call__(self, x, state, key=None):
+        """Scores (n, 10) of images (n, 8, 8, 1), and the state after."""
+        axes = {"in_axes": (0, None), "out_axes": (0, None), "axis_name": "batch"}
+        x, state = jax.vmap(self.features, **axes)(x.transpose(0, 3, 1, 2), state)
+        return jax.vmap(self.dense)(self.drop(x, key=key)), state
+
+
+@eqx.filter_jit
+def equinox_step(run, x, y, key):
+    """(model, state, memory) to the same, and the loss."""
+    traced["equinox"] += 1
+    model, state, memory = run
+
+    @partial(eqx.filter_value_and_grad, has_aux=True)
+    def differentiate(model):
+        scores, after = model(x, state, key)
+        return cross_entropy(scores, y), after
+
+    (value, state), gradient = differentiate(model)
+    moves, memory = optimizer().update(gradient, memory)
+    return (eqx.apply_updates(model, moves), state, memory), value
+
+
+def equinox_start(weights, statistics):
+    channels = [weights[f"conv{i}"]["w"].shape[-1] for i in range(2)]
+    model, state = eqx.nn.make_with_state(EquinoxNetwork)(channels, jax.random.key(0))
+    values = []
+    for i in range(2):
+        # Equinox has the channels of an image first, and the outputs of a weight.
+        w, affine = weights[f"conv{i}"]["w"], weights[f"norm{i}"]
+        values += [w.transpose(3, 2, 0, 1), affine["scale"], affine["shift"]]
+    values += [weights["dense"]["w"].T, weights["dense"]["b"]]
+
+    def places(model):
+        pairs = zip(model.convs, model.norms, strict=True)
+        layers = [(conv.weight, norm.weight, norm.bias) for conv, norm in pairs]
+        return [*chain(*layers), model.dense.weight, model.dense.bias]
+
+    model = eqx.tree_at(places, model, values)
+    return model, state, optimizer().init(eqx.filter(model, eqx.is_inexact_array))
+
+
+@eqx.filter_jit
+def equinox_scores(run, x):
+    model, state, _ = run
+    return eqx.nn.inference_mode(model)(x, state)[0]
+
+
+def equinox_save(file, run):
+    eqx.tree_serialise_leaves(file, run)
+
+
+def equinox_load(file, like):
+    return eqx.tree_deserialise_leaves(file, like)
+
+
+def equinox_last_layer(run, batches):
+    """Train the last layer alone: the model is cut in two trees, and put together."""
+    (model, state, _), tx = run, optimizer()
+    chosen = jax.tree.map(lambda _: False, model)
+    chosen = eqx.tree_at(lambda m: (m.dense.weight, m.dense.bias), chosen, (True, True))
+    last, rest = eqx.partition(model, chosen)
+
+    def loss(last, x, y):
+        whole = eqx.nn.inference_mode(eqx.combine(last, rest))
+        return cross_entropy(whole(x, state)[0], y)
+
+    @eqx.filter_jit
+    def step(last, memory, x, y):
+        moves, memory = tx.update(eqx.filter_grad(loss)(last, x, y), memory)
+        return eqx.apply_updates(last, moves), memory
+
+    memory = tx.init(last)
+    for x, y in batches:
+        last, memory = step(last, memory, x, y)
+    return eqx.combine(last, rest), state, memory
+
+
+# --- All three alike ----------------------------------------------------------------
+
+
+class Library(NamedTuple):
+    start: Any  # (weights, statistics) -> run, whatever the library trains
+    step: Any  # (run, x, y, key) -> run, loss
+    scores: Any  # (run, x) -> (n, 10)
+    save: Any  # (file, run)
+    load: Any  # (file, run of the same shapes) -> run
+    last_layer: Any  # (run, batches) -> run, in which only the last layer has changed
+
+
+LIBRARIES = {
+    "plain": Library(
+        plain_start, plain_step, plain_scores, plain_save, plain_load, plain_last_layer
+    ),
+    "flax": Library(
+        flax_start, flax_step, flax_scores, flax_save, flax_load, flax_last_layer
+    ),
+    "equinox": Library(
+        equinox_start,
+        equinox_step,
+        equinox_scores,
+        equinox_save,
+        equinox_load,
+        equinox_last_layer,
+    ),
+}
+
+
+def save(path, library, run, notes):
+    """Write a line of JSON and the run; a stop in between leaves the old file whole."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    half = path.with_name("checkpoint.tmp")
+    with half.open("wb") as file:
+        file.write(json.dumps(notes).encode() + b"\n")
+        library.save(file, run)
+    half.replace(path)
+
+
+def restore(path, library, run, notes):
+    """The run and notes that were saved; those given, if nothing was."""
+    if not path.exists():
+        print(f"No checkpoint {path} yet: this begins with the first step.")
+        return run, notes
+    try:
+        with path.open("rb") as file:
+            saved, run = json.loads(file.readline()), library.load(file, run)
+    except Exception as error:  # each library has its own for a broken file
+        reason = str(error).partition("\n")[0]
+        sys.exit(f"Cannot read {path}: {reason}. Begin without --resume.")
+    if saved["settings"] != notes["settings"]:
+        sys.exit(f"The run in {path} is another one: {saved['settings']}")
+    print(f"Going on after step {saved['step']}.")
+    return run, saved
+
+
+def training(library, run, done, steps, data, seed):
+    """Go on after `done` steps; yield after each (done, run, loss)."""
+    key = jax.random.key(seed)
+    for step in range(done, steps):
+        run, value = library.step(
+            run, *batch(data, seed, step), jax.random.fold_in(key, step)
+        )
+        yield step + 1, run, value
+
+
+def fit(name, weights, statistics, data, settings, path, resume):
+    """Train with one library and a progress bar; its run, losses and speed."""
+    library, steps = LIBRARIES[name], settings["steps"]
+    run = library.start(weights, statistics)
+    notes = {"settings": settings, "step": 0, "losses": []}
+    if resume:
+        run, notes = restore(path, library, run, notes)
+    columns = "{task.description:8}", BarColumn(), MofNCompleteColumn()
+    with Progress(*columns, TimeRemainingColumn(), "{task.fields[said]}") as bar:
+        task = bar.add_task(name, total=steps, completed=notes["step"], said="")
+        rest = training(library, run, notes["step"], steps, data, settings["seed"])
+        for done, run, value in rest:
+            notes["losses"].append(float(value))
+            if done % EVERY == 0 or done == steps:
+                notes["step"] = done
+                save(path, library, run, notes)
+            bar.update(task, completed=done, said=f"loss {value:.3f}")
+    return run, notes["losses"]
+
+
+def seconds_a_step(library, run, data, steps=30):
+    """The median of some steps, each waited for."""
+    key, seconds = jax.random.key(0), []
+    for step in range(steps):
+        x, y = batch(data, 0, step)
+        began = time.perf_counter()
+        run, value = library.step(run, x, y, key)
+        value.block_until_ready()
+        seconds.append(time.perf_counter() - began)
+    return float(np.median(seconds))
+
+
+# --- The program --------------------------------------------------------------------
+
+
+def first_layer(name, run):
+    """The filters of the first convolution, wherever the library keeps them."""
+    if name == "plain":
+        return np.array(run[0]["conv0"]["w"])
+    if name == "flax":
+        return np.array(run[0].conv0.kernel[...])
+    return np.array(run[0].convs[0].weight)
+
+
+def examine(name, run, test, train):
+    """The scores of one library's network, and what freezing leaves alone."""
+    library = LIBRARIES[name]
+    scores, before = np.array(library.scores(run, test[0])), first_layer(name, run)
+    run = library.last_layer(run, [batch(train, 1, step) for step in range(20)])
+    return scores, {
+        "test accuracy": float((scores.argmax(axis=1) == test[1]).mean()),
+        "traces of the step": traced[name],
+        "frozen part moved": float(abs(first_layer(name, run) - before).max()),
+        "last layer trained": bool((library.scores(run, test[0]) != scores).any()),
+    }
+
+
+def draw(losses, path):
+    """The three curves of the loss, which lie on one another."""
+    figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
+    for (name, curve), style in zip(losses.items(), ("-", "--", ":"), strict=True):
+        axes.semilogy(curve, style, label=name)
+    axes.set(xlabel="step", ylabel="loss")
+    axes.legend()
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
+
+
+def run(options):
+    size = SIZES[options.size]
+    print(f"{options.size}: {size.takes}")
+    settings = {"size": options.size, "steps": options.steps or size.steps}
+    settings |= {"seed": options.seed}
+    train, test = load()
+    start = jax.jit(plain_init, static_argnums=1)
+    weights, statistics = start(jax.random.key(options.seed), size.channels)
+    results, losses, scores, speed = {}, {}, {}, {}
+    for name, library in LIBRARIES.items():
+        first = library.scores(library.start(weights, statistics), test[0])
+        path = options.output / f"{name}.checkpoint"
+        given = name, weights, statistics, train, settings, path, options.resume
+        trained, losses[name] = fit(*given)
+        last, results[name] = examine(name, trained, test, train)
+        scores[name] = np.array(first), last
+        speed[name] = 1e3 * seconds_a_step(library, trained, train)
+    for name, row in results.items():
+        for i, when in enumerate(["before", "after"]):
+            apart = abs(scores[name][i] - scores["plain"][i]).max()
+            row[f"scores apart {when}"] = float(apart)
+        apart = abs(np.subtract(losses[name], losses["plain"]))
+        row["losses apart"] = float(apart.max())
+    (options.output / "results.json").write_text(json.dumps(results, indent=1))
+    draw(losses, options.output / "losses.png")
+    print(f"{'':22}" + "".join(f"{name:>12}" for name in results))
+    for what in results["plain"]:
+        cells = (f"{row[what]:12.3g}" for row in results.values())
+        print(f"{what:22}" + "".join(cells))
+    print(f"{'ms a step':22}" + "".join(f"{ms:12.2f}" for ms in speed.values()))
+
+
+def positive(text):
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text} is not a positive whole number")
+    return int(text)
+
+
+def seed_number(text):
+    if not text.isdecimal() or int(text) >= 2**31:
+        raise argparse.ArgumentTypeError(f"{text} is not a number from 0 to 2**31 - 1")
+    return int(text)
+
+
+def read_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    add = parser.add_argument
+    add("--output", type=Path, default=Path("three_libraries"), help="where to write")
+    add("--size", choices=SIZES, default="small", help="what the model takes")
+    add("--steps", type=positive, help="steps of training at most")
+    add("--seed", type=seed_number, default=0, help="of weights and batches")
+    add("--resume", action="store_true", help="go on with a run that was stopped")
+    return parser.parse_args()
+
+
+def main():
+    options = read_arguments()
+    try:
+        run(options)
+    except KeyboardInterrupt:
+        again = sys.argv if options.resume else [*sys.argv, "--resume"]
+        sys.exit(f"Stopped. To go on from here: python {shlex.join(again)}")
+    except OSError as error:
+        sys.exit(f"Cannot write to {options.output}: {error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,115 @@
+"""What the tests of the whole systems share: how one is run, and what it leaves."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+# The systems are written for the newest JAX; the oldest runs the small programs alone.
+if sys.version_info < (3, 12):
+    collect_ignore = [
+        path.name
+        for path in Path(__file__).parent.glob("test_*.py")
+        if path.name != "test_digits.py"
+    ]
+
+# Each is a whole program that trains, stops, goes on, and shows that it works.
+SYSTEMS = [
+    *("train_convnet", "three_libraries", "convnet_on_devices", "lora", "diffusion"),
+    *("text_to_image", "language_model", "frozen_encoder", "faults"),
+]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def usual_promotion() -> Iterator[None]:
+    """JAX's usual rules for dtypes: Optax multiplies floats by integers."""
+    import jax
+
+    with jax.numpy_dtype_promotion("standard"):
+        yield
+
+
+def program(name: str, folder: Path, *options: str) -> subprocess.Popen:
+    """Start a program of `examples/` in a folder, as a reader would."""
+    return subprocess.Popen(
+        [sys.executable, str(EXAMPLES / f"{name}.py"), *options],
+        cwd=folder,
+        env={**os.environ, "JAX_PLATFORMS": "cpu", "MPLBACKEND": "agg"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(running: subprocess.Popen, limit: float = 600) -> str:
+    """Wait for a program that has to end well and say nothing on stderr."""
+    try:
+        out, err = running.communicate(timeout=limit)
+    finally:
+        running.kill()
+    assert (running.returncode, err) == (0, ""), f"{out}\n{err}"
+    return out
+
+
+def results(folder: Path, name: str) -> dict[str, Any]:
+    """The figures that a program wrote into its default folder."""
+    return json.loads((folder / name / "results.json").read_text())
+
+
+def run(name: str, folder: Path, *options: str) -> dict[str, Any]:
+    """The figures of one whole run of a program."""
+    finish(program(name, folder, *options))
+    return results(folder, name)
+
+
+def load(name: str) -> ModuleType:
+    """The program as a module."""
+    sys.path.insert(0, str(EXAMPLES))
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path.remove(str(EXAMPLES))
+
+
+def call(name: str, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Any:
+    """Call a program's `main` in this process; what it exits with, or None."""
+    monkeypatch.setattr(sys, "argv", [f"{name}.py", *arguments])
+    try:
+        load(name).main()
+    except SystemExit as ended:
+        return ended.code
+    return None
+
+
+def saved(folder: Path) -> dict[str, Any]:
+    """What the checkpoints in a folder hold: bytes of files, arrays of Orbax."""
+    found = {path.name: path.read_bytes() for path in folder.glob("*.checkpoint")}
+    steps = [path for path in (folder / "checkpoints").glob("*") if path.name.isdigit()]
+    assert len(steps) <= 1
+    for step in steps:
+        found |= {"step": int(step.name), **orbax_arrays(step / "state")}
+    return found
+
+
+def orbax_arrays(folder: Path) -> dict[str, bytes]:
+    import jax
+    import orbax.checkpoint as ocp
+
+    with warnings.catch_warnings(action="ignore"):  # that no sharding is asked for
+        tree = ocp.PyTreeCheckpointer().restore(folder.resolve())
+    leaves = jax.tree_util.tree_leaves_with_path(tree)
+    return {
+        jax.tree_util.keystr(path): np.asarray(leaf).tobytes() for path, leaf in leaves
+    }

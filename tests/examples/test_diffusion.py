@@ -1,0 +1,126 @@
+"""Diffusion: its parts, its judge, and what the judge must not let pass."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from .conftest import load, run
+
+program = load("diffusion")
+LABELS = np.tile(np.arange(10), 40)
+
+
+@pytest.fixture(scope="module")
+def data() -> tuple:
+    return program.load(0)
+
+
+@pytest.mark.parametrize("name", ["diffusion", "flow matching"])
+def test_a_path_leads_from_the_digit_to_noise(name: str):
+    digit, noise = jnp.arange(6.0).reshape(2, 3), -jnp.ones((2, 3))
+    path = program.PATHS[name]
+    ends = [
+        program.mixed(path, digit, noise, jnp.full((2, 1), t))[0] for t in (0.0, 1.0)
+    ]
+    np.testing.assert_allclose(ends[0], digit, atol=1e-6)
+    np.testing.assert_allclose(ends[1], noise, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["diffusion", "flow matching"])
+def test_its_velocity_is_that_of_the_path(name: str):
+    digit, noise, path = jnp.arange(3.0), -jnp.ones(3), program.PATHS[name]
+    _, velocity = program.mixed(path, digit, noise, jnp.float32(0.4))
+    ahead, behind = (
+        program.mixed(path, digit, noise, jnp.float32(t))[0] for t in (0.41, 0.39)
+    )
+    np.testing.assert_allclose(velocity, (ahead - behind) / 0.02, rtol=1e-3)
+
+
+class OneDigit:
+    """The true velocity where all digits are one: what a perfect network finds."""
+
+    def __init__(self, path, digit):
+        self.path, self.digit = path, digit
+
+    def __call__(self, x, t, label):
+        keep, add = self.path(t)
+        noise = (x - keep * self.digit) / jnp.maximum(add, 1e-3)
+        return program.mixed(self.path, self.digit, noise, t)[1]
+
+
+@pytest.mark.parametrize("name", ["diffusion", "flow matching"])
+def test_following_the_true_velocity_arrives(name: str, data: tuple):
+    digit = jnp.asarray(data[0][0][0])
+    model = OneDigit(program.PATHS[name], digit)
+    way = program.digits(model, np.zeros(3, int), 0, 1.0)
+    assert way.shape == (41, 3, 64)
+    np.testing.assert_allclose(way[-1], np.broadcast_to(digit, (3, 64)), atol=0.1)
+
+
+def judged(make, data: tuple) -> dict:
+    made = make(data[0], LABELS, np.random.default_rng(0))
+    return program.judge(made, LABELS, *data)
+
+
+def test_the_judge_passes_real_digits_and_not_what_only_looks_like_them(data: tuple):
+    real, mean, normal = (
+        judged(make, data) for make in (program.real, program.means, program.gaussians)
+    )
+    assert min(mean["recognized"], normal["recognized"]) > 0.95  # the trap
+    assert real["fidelity"] > 0.85
+    assert real["variety"] > 0.65
+    assert abs(real["told apart"] - 0.5) < 0.08
+    assert mean["variety"] < 0.4
+    assert normal["fidelity"] < real["fidelity"]
+    assert min(mean["told apart"], normal["told apart"]) > 0.7
+    assert real["copied"] == 1
+    assert max(mean["copied"], normal["copied"]) < 0.05
+
+
+def test_the_judge_sees_labels_that_are_shuffled(data: tuple):
+    def shuffled(train, labels, rng):
+        return program.real(train, rng.permutation(labels), rng)
+
+    found = judged(shuffled, data)
+    assert found["recognized"] < 0.2
+    assert found["fidelity"] < 0.2
+
+
+def test_few_steps_give_digits_of_the_class_that_is_asked_for(data: tuple):
+    """Small as it is; and with guidance 0, which does not tell the class, not."""
+    size = program.SIZES["tiny"]
+    state = program.start(size, 600, 0)
+    path = program.PATHS["flow matching"]
+    *_, (_, state, _) = program.training(state, path, 0, 600, data[0], 0)
+    right = {}
+    for guidance in (0, 1.5):
+        made = program.digits(state.average, LABELS, 0, guidance)[-1]
+        right[guidance] = program.judge(made, LABELS, *data)
+    assert right[1.5]["recognized"] > 0.8
+    assert right[1.5]["fidelity"] > 0.2
+    assert right[0]["recognized"] < 0.25
+    assert right[0]["fidelity"] < right[1.5]["fidelity"] / 2
+
+
+@pytest.mark.systems
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_at_its_real_size_it_beats_what_a_classifier_lets_pass(
+    seed: int, tmp_path: Path
+):
+    found = run("diffusion", tmp_path, "--seed", str(seed))
+    normal, real = found["gaussians"], found["real"]
+    for name in program.PATHS:
+        ours = found[f"{name}, guidance 1.5"]
+        assert ours["recognized"] > 0.98
+        assert ours["fidelity"] > normal["fidelity"] + 0.05
+        assert ours["variety"] > normal["variety"] + 0.03
+        assert ours["variety"] > found["means"]["variety"] + 0.3
+        assert ours["told apart"] < normal["told apart"] - 0.05
+        assert ours["copied"] < 0.2 < real["copied"]
+        untold = found[f"{name}, guidance 0"]
+        assert untold["recognized"] < 0.25
+        assert untold["fidelity"] < 0.4

@@ -1,0 +1,74 @@
+"""A model that does not learn: each fault has a figure of its own that is wrong."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from .conftest import load, run
+
+program = load("faults")
+
+# Of each figure, what is right, and the fault for which alone it is wrong.
+RIGHT = {
+    "weights moved": (lambda share: share > 0.5, "bfloat16 weights"),
+    "own cell first": (lambda share: share > 0.9, "order of pixels"),
+    "scale of test": (lambda ratio: 0.8 < ratio < 1.25, "scale of inputs"),
+}
+
+
+def test_cells_are_taken_apart_and_put_together():
+    images = np.arange(2 * 64).reshape(2, 8, 8)
+    np.testing.assert_array_equal(program.from_cells(program.in_cells(images)), images)
+    np.testing.assert_array_equal(program.in_cells(images)[0, 1], [2, 3, 10, 11])
+    # The other order has as many pixels for each cell, and the wrong ones.
+    assert program.in_rows(images).shape == program.in_cells(images).shape
+    own = program.in_cells(images)[0, 1]
+    assert not set(own) & set(program.in_rows(images)[0, 1])
+
+
+@cache
+def examined(name: str) -> dict[str, float]:
+    setup = program.SETUPS[name]
+    state = program.start(setup, 64, 0)
+    *_, (_, state, _) = program.training(setup, state, 0, 800, 0)
+    return program.examine(state, setup, 0)
+
+
+@pytest.mark.parametrize("name", program.SETUPS)
+def test_each_fault_is_seen_in_its_own_figure_alone(name: str):
+    found = examined(name)
+    for figure, (is_right, fault) in RIGHT.items():
+        assert is_right(found[figure]) == (name != fault), (figure, found)
+
+
+@pytest.mark.parametrize("name", [name for name in program.SETUPS if name != "working"])
+def test_each_fault_costs_something(name: str):
+    working = examined("working")["noise removed"]
+    assert working > 0.5
+    assert examined(name)["noise removed"] < working - 0.05
+
+
+def test_a_step_of_bfloat16_rounds_away_what_is_small():
+    state = program.start(program.SETUPS["bfloat16 weights"], 16, 0)
+    assert {leaf.dtype for leaf in jax.tree.leaves(state[0])} == {jnp.dtype("bfloat16")}
+    # Half of the distance to the next number is more than one step of Adam.
+    assert jnp.bfloat16(0.25) + jnp.bfloat16(program.RATE) == jnp.bfloat16(0.25)
+    assert jnp.float32(0.25) + jnp.float32(program.RATE) > jnp.float32(0.25)
+
+
+@pytest.mark.systems
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_at_its_real_size_each_fault_shows(seed: int, tmp_path: Path):
+    found = run("faults", tmp_path, "--seed", str(seed))
+    working = found["working"]["noise removed"]
+    assert working > 0.65
+    for name, row in found.items():
+        for figure, (is_right, fault) in RIGHT.items():
+            assert is_right(row[figure]) == (name != fault), (name, figure)
+        assert name == "working" or row["noise removed"] < working - 0.05

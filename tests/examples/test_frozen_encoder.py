@@ -1,0 +1,99 @@
+"""A frozen encoder: what is frozen stays, and what was learned is of use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from flax import nnx
+
+from .conftest import load, run
+
+program = load("frozen_encoder")
+CHANNELS = (8, 16, 32)
+
+
+@pytest.fixture(scope="module")
+def written() -> tuple:
+    return program.load_written()
+
+
+@pytest.fixture(scope="module")
+def encoder() -> nnx.Module:
+    """An encoder that has learned printed characters a little."""
+    found = program.Encoder(CHANNELS, nnx.Rngs(0))
+    reader = program.Reader(found, 128, len(program.CHARACTERS), nnx.Rngs(0))
+    memory = nnx.Optimizer(reader, program.make_adam(2e-3, 500), wrt=program.EVERYTHING)
+    data = program.load_printed(6000, 0)
+    for _ in program.training(reader, memory, program.EVERYTHING, 0, 500, data, 0):
+        pass
+    assert program.accuracy(reader, program.load_printed(300, 1)) > 0.5
+    return found
+
+
+def learned(way: str, encoder: nnx.Module, written: tuple, count: int) -> tuple:
+    chosen = program.ways(encoder, CHANNELS, 0)[way]
+    data = program.few(written[0], count, 0)
+    reader = program.learn_few(*chosen, data, 0)
+    return reader, program.accuracy(reader, written[1])
+
+
+def test_few_labels_are_as_many_of_each_class(written: tuple):
+    _, y = program.few(written[0], 5, 0)
+    assert [*np.bincount(y)] == [5] * 10
+
+
+def test_printed_characters_come_from_the_seed():
+    one, other, another = (program.load_printed(20, seed)[0] for seed in (0, 0, 1))
+    np.testing.assert_array_equal(one, other)
+    assert (one != another).any()
+    assert one.shape == (20, 8, 8, 1)
+    assert 0 <= one.min() < one.max() <= 1
+
+
+def test_the_frozen_encoder_does_not_change_and_a_tuned_one_does(
+    encoder: nnx.Module, written: tuple
+):
+    before = program.weights_of(encoder)
+    frozen, _ = learned("frozen encoder", encoder, written, 2)
+    tuned, _ = learned("fine-tuned", encoder, written, 2)
+    assert program.same(before, program.weights_of(frozen.encoder))
+    assert not program.same(before, program.weights_of(tuned.encoder))
+    assert program.same(before, program.weights_of(encoder))
+
+
+def test_what_was_learned_is_of_use(encoder: nnx.Module, written: tuple):
+    right = {
+        way: np.mean([learned(way, encoder, written, n)[1] for n in (2, 5)])
+        for way in ("frozen encoder", "untrained encoder")
+    }
+    assert right["frozen encoder"] > right["untrained encoder"] + 0.04
+
+
+def test_from_shuffled_labels_nothing_is_learned(encoder: nnx.Module, written: tuple):
+    (x, y), test = written
+    shuffled = (x, np.random.default_rng(0).permutation(y)), test
+    assert learned("frozen encoder", encoder, shuffled, 5)[1] < 0.35
+
+
+def test_a_step_of_the_last_layer_needs_less(encoder: nnx.Module, written: tuple):
+    data = program.few(written[0], 10, 0)
+    cost = {}
+    for way in ("frozen encoder", "fine-tuned"):
+        part, _, trained, rate = program.ways(encoder, CHANNELS, 0)[way]
+        cost[way], _ = program.step_costs(part, trained, rate, data)
+    for what in ("temporary", "adam"):
+        assert cost["frozen encoder"][what] < cost["fine-tuned"][what] / 1.5
+
+
+@pytest.mark.systems
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_at_its_real_size_it_beats_training_from_nothing(seed: int, tmp_path: Path):
+    found = run("frozen_encoder", tmp_path, "--seed", str(seed))
+    assert found["encoder unchanged"]
+    for count, right in found["written"].items():
+        assert right["frozen encoder"] > right["untrained encoder"] + 0.03, count
+        if int(count) <= 5:
+            assert right["frozen encoder"] > right["from nothing"] + 0.02, count
+            assert right["frozen encoder"] > right["pixels"] + 0.02, count

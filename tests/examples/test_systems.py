@@ -1,0 +1,140 @@
+"""What every whole system promises: it runs, stops, goes on, and says what is wrong."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import signal
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from .conftest import SYSTEMS, call, finish, load, program, results, saved
+
+pytestmark = pytest.mark.parametrize("name", SYSTEMS, scope="module")
+
+
+@pytest.fixture(scope="module")
+def whole(name: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the program has run once, without a stop."""
+    folder = tmp_path_factory.mktemp(name)
+    out = finish(program(name, folder, "--size", "tiny"))
+    assert out.startswith(f"tiny: {load(name).SIZES['tiny'].takes}")
+    return folder
+
+
+@pytest.fixture
+def copy(name: str, whole: Path, tmp_path: Path) -> Path:
+    """A copy of the folder that the program has written to."""
+    return Path(shutil.copytree(whole / name, tmp_path / name))
+
+
+def checkpoint(folder: Path) -> list[Path]:
+    """The files of the finished checkpoint in a folder."""
+    found = [*folder.glob("*.checkpoint"), *folder.glob("checkpoints/*/state/**/*")]
+    return [path for path in found if path.is_file() and ".tmp" not in str(path)]
+
+
+def test_leaves_pictures_and_figures(name: str, whole: Path):
+    assert results(whole, name)
+    pictures = list((whole / name).glob("*.png"))
+    assert pictures
+    for path in pictures:
+        assert path.stat().st_size > 2000
+
+
+def test_stopped_it_goes_on_bit_for_bit(name: str, whole: Path, tmp_path: Path):
+    running = program(name, tmp_path, "--size", "tiny")
+    deadline = time.monotonic() + 300
+    while not checkpoint(tmp_path / name) and time.monotonic() < deadline:
+        time.sleep(0.01)
+        assert running.poll() is None, running.communicate()
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=60)
+    assert running.returncode == 1, out + err
+    said = re.fullmatch(r"Stopped. To go on from here: python (.*)\n", err)
+    assert said, err
+    assert saved(tmp_path / name) != saved(whole / name)
+
+    _, *options = shlex.split(said[1])
+    out = finish(program(name, tmp_path, *options))
+    assert re.search(r"Going on after step [1-9]", out), out
+    assert results(tmp_path, name) == results(whole, name)
+    again, before = saved(tmp_path / name), saved(whole / name)
+    assert again.keys() == before.keys()
+    assert [name for name in before if again[name] != before[name]] == []
+
+
+def test_nothing_to_go_on_from(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
+):
+    def stop(*_args, **_more):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(load(name), "training", stop)
+    arguments = ("--size", "tiny", "--output", str(tmp_path), "--resume")
+    ended = call(name, monkeypatch, *arguments)
+    assert ended.count("--resume") == 1
+    assert "this begins with the first step" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--steps", "0"], "argument --steps: 0 is not a positive whole number"),
+        (["--steps", "many"], "argument --steps: many is not a positive whole number"),
+        (["--seed", "-1"], "argument --seed: -1 is not a number from 0 to"),
+        (["--seed", str(2**31)], "is not a number from 0 to 2**31 - 1"),
+        (["--size", "huge"], "argument --size: invalid choice: 'huge'"),
+        (["--speed", "9"], "unrecognized arguments: --speed"),
+    ],
+)
+def test_bad_arguments(
+    name: str, arguments: list[str], says: str, monkeypatch: pytest.MonkeyPatch, capsys
+):
+    assert call(name, monkeypatch, *arguments) == 2
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith(f"{name}.py: error: ")
+    assert says in last
+
+
+def test_a_broken_checkpoint(name: str, copy: Path, monkeypatch: pytest.MonkeyPatch):
+    for path in checkpoint(copy):
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    arguments = ("--size", "tiny", "--output", str(copy), "--resume")
+    ended = call(name, monkeypatch, *arguments)
+    assert ended.startswith(f"Cannot read {copy}")
+    assert ended.endswith("Begin without --resume.")
+    assert "\n" not in ended
+
+
+def test_the_checkpoint_of_another_run(
+    name: str, copy: Path, monkeypatch: pytest.MonkeyPatch
+):
+    arguments = ("--size", "tiny", "--output", str(copy), "--resume", "--seed", "1")
+    ended = call(name, monkeypatch, *arguments)
+    assert ended.startswith(f"The run in {copy}")
+    assert "'seed': 0" in ended
+
+
+def test_an_output_that_cannot_be(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    taken = tmp_path / "taken"
+    taken.write_text("mine")
+    ended = call(name, monkeypatch, "--size", "tiny", "--output", str(taken))
+    assert ended.startswith(f"Cannot write to {taken}: ")
+    assert "\n" not in ended
+    assert taken.read_text() == "mine"
+
+
+def test_a_full_disk(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    nothing = SimpleNamespace(total=1, used=1, free=0)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: nothing)
+    (tmp_path / "checkpoint.tmp").symlink_to("/dev/full")
+    ended = call(name, monkeypatch, "--size", "tiny", "--output", str(tmp_path))
+    assert ended.startswith(f"Cannot write to {tmp_path}: ")
+    assert "\n" not in ended

@@ -1,0 +1,125 @@
+"""One network in three libraries: what has to be equal, and what would not be."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+from .conftest import load, run
+
+program = load("three_libraries")
+LIBRARIES = list(program.LIBRARIES)
+OTHERS = LIBRARIES[1:]
+
+
+@pytest.fixture(scope="module")
+def data() -> tuple:
+    return program.load()
+
+
+def begin(name: str, seed: int = 0) -> tuple:
+    weights = program.plain_init(jax.random.key(seed), (4, 8))
+    return program.LIBRARIES[name], program.LIBRARIES[name].start(*weights)
+
+
+def trained(name: str, data: tuple, seed: int = 0, steps: int = 8) -> tuple:
+    library, run = begin(name, seed)
+    after = [*program.training(library, run, 0, steps, data[0], 0)]
+    return after[-1][1], np.array([float(value) for _, _, value in after])
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_the_same_weights_give_the_same_scores(name: str, data: tuple):
+    first = []
+    for library, state in (begin("plain"), begin(name)):
+        first.append(np.array(library.scores(state, data[1][0])))
+    np.testing.assert_allclose(*first, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_the_same_batches_and_keys_give_the_same_losses(name: str, data: tuple):
+    plain, ours = trained("plain", data)[1], trained(name, data)[1]
+    np.testing.assert_allclose(ours, plain, atol=1e-5)
+    # Without dropout, or from other weights, the losses would not agree.
+    assert abs(trained(name, data, seed=1)[1] - plain).max() > 0.1
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_a_missing_key_of_dropout_would_be_seen(
+    name: str, data: tuple, monkeypatch: pytest.MonkeyPatch
+):
+    plain = trained("plain", data)[1]
+    monkeypatch.setattr(jax.random, "fold_in", lambda key, _: key)
+    assert abs(trained(name, data)[1] - plain).max() > 1e-3
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_a_run_that_is_saved_and_loaded_goes_on_alike(name: str, data: tuple):
+    library = program.LIBRARIES[name]
+    once, _ = trained(name, data)
+    file = io.BytesIO()
+    library.save(file, once)
+    file.seek(0)
+    other = library.load(file, begin(name, seed=1)[1])
+    key = jax.random.key(3)
+    for step in range(3):
+        batch = program.batch(data[0], 9, step)
+        once, value = library.step(once, *batch, key)
+        other, again = library.step(other, *batch, key)
+        assert value == again
+    ours, theirs = (np.array(library.scores(r, data[1][0])) for r in (once, other))
+    np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_a_step_is_traced_once_a_shape(name: str, data: tuple):
+    library, run = begin(name)
+    program.traced.clear()
+    x, y = data[0]
+    for rows in (32, 32, 32, 16, 32, 16):
+        run, _ = library.step(run, x[:rows], y[:rows], jax.random.key(0))
+    assert program.traced[name] == 2
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_only_the_last_layer_moves(name: str, data: tuple):
+    run, _ = trained(name, data)
+    before = program.first_layer(name, run)
+    result = program.examine(name, run, data[1], data[0])[1]
+    assert result["frozen part moved"] == 0
+    assert result["last layer trained"]
+    # The measure sees a layer that was not frozen.
+    library, run = begin(name)
+    [(_, run, _)] = program.training(library, run, 0, 1, data[0], 0)
+    assert abs(program.first_layer(name, run) - before).max() > 0
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_the_statistics_are_part_of_what_was_learned(name: str, data: tuple):
+    """Weights alone, with statistics as at the start, give other scores."""
+    library, run = begin(name)
+    *_, (_, run, _) = program.training(library, run, 0, 8, data[0], 0)
+    before = np.array(library.scores(run, data[1][0]))
+    if name == "plain":
+        run = (run[0], program.plain_init(jax.random.key(0), (4, 8))[1], run[2])
+    elif name == "flax":
+        for norm in (run[0].norm0, run[0].norm1):
+            norm.mean[...], norm.var[...] = 0 * norm.mean[...], 0 * norm.var[...] + 1
+    else:
+        run = (run[0], begin(name)[1][1], run[2])
+    assert abs(library.scores(run, data[1][0]) - before).max() > 0.1
+
+
+@pytest.mark.systems
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_at_its_real_size_all_three_learn_alike(seed: int, tmp_path: Path):
+    table = run("three_libraries", tmp_path, "--seed", str(seed))
+    for row in table.values():
+        assert row["test accuracy"] > 0.92
+        assert row["losses apart"] < 1e-2
+        assert row["scores apart before"] < 1e-5
+        assert row["frozen part moved"] == 0
