@@ -143,11 +143,12 @@ def systems(session: nox.Session) -> None:
 
 @nox.session(python=NEWEST, default=True)
 def lint(session: nox.Session) -> None:
-    """Check style, formatting and spelling."""
-    _install(session, "lint", package=False)
+    """Check style, formatting, spelling and types."""
+    _install(session, "docs", "lint")  # types are those of what is installed
     session.run("ruff", "check")
     session.run("ruff", "format", "--check")
     session.run("codespell")
+    session.run("mypy")
 
 
 @nox.session(python=NEWEST, default=False)
@@ -239,7 +240,7 @@ PROJECTS = ["pyproject.toml", "src/executed_book/pyproject.toml"]
 LOCKS = {
     "docs": [*PROJECTS, "--group=docs"],
     "tests": [*PROJECTS, "--group=tests"],
-    "lint": ["--group=lint"],
+    "lint": ["--group=lint", "--constraints=requirements-docs.txt"],
     "nox": ["--group=nox"],
     # What a machine needs that brings its own JAX, NumPy and Matplotlib.
     "record": ["--group=record", "--constraints=requirements-docs.txt"],

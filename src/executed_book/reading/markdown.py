@@ -77,7 +77,7 @@ class Stretch:
 class _AnyDirective(Directive):
     """Takes whatever options there are, as MyST-NB does for its cells."""
 
-    option_spec = {"any": None}  # noqa: RUF012 (docutils wants it so)
+    option_spec = {"any": str}  # noqa: RUF012 (docutils wants it so)
     optional_arguments = 1
     has_content = True
 

@@ -24,10 +24,11 @@ class Shell:
         self, docname: str, output_limit: int, figures: str, style: dict[str, Any]
     ) -> None:
         self.outputs = Outputs(output_limit)
-        sys.stdout = text_stream("stdout", self.outputs, 1)
-        sys.stderr = text_stream("stderr", self.outputs, 2)
-        sys.__stdout__, sys.__stderr__ = sys.stdout, sys.stderr  # type: ignore[misc]
-        warnings.formatwarning = _short_warning  # type: ignore[assignment]
+        for descriptor, name in ((1, "stdout"), (2, "stderr")):
+            stream = text_stream(name, self.outputs, descriptor)
+            setattr(sys, name, stream)
+            setattr(sys, f"__{name}__", stream)
+        warnings.formatwarning = _short_warning
         self._ipython = _make_ipython(self.outputs)
         _inline_figures(self._ipython, figures, {**style, "svg.hashsalt": docname})
 
@@ -129,14 +130,16 @@ def _make_ipython(outputs: Outputs) -> Any:
             return cell_file(self.cell)
 
     class Publisher(DisplayPublisher):
-        def publish(self, data: dict, metadata: Any = None, **kwargs: Any) -> None:
+        def publish(
+            self, data: Any, metadata: Any = None, *args: Any, **kwargs: Any
+        ) -> None:
             outputs.rich("display_data", data, metadata or {}, 0)
 
     class Hook(DisplayHook):
         def write_output_prompt(self) -> None:
             pass
 
-        def write_format_data(self, format_dict: dict, md_dict: Any = None) -> None:
+        def write_format_data(self, format_dict: Any, md_dict: Any = None) -> None:
             # Nothing to show: its formatter failed, and that is told elsewhere.
             if format_dict:
                 count = self.prompt_count
@@ -184,9 +187,11 @@ def _inline_figures(ipython: Any, figures: str, style: dict[str, Any]) -> None:
     configure_inline_support(ipython, backend)
     settings = InlineBackend.instance(parent=ipython)
     dated = {"svg": "Date", "png": "Software"}[figures]
-    settings.print_figure_kwargs = {"bbox_inches": "tight", "metadata": {dated: None}}
-    set_matplotlib_formats(figures, **settings.print_figure_kwargs)
-    mpl.rcParams.update(style)
+    saving: dict[str, Any] = {"bbox_inches": "tight", "metadata": {dated: None}}
+    settings.print_figure_kwargs = saving
+    set_matplotlib_formats(figures, **saving)
+    for name, value in style.items():  # any of the names that Matplotlib knows
+        mpl.rcParams[name] = value  # type: ignore[index]
 
 
 def _settle() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,20 @@ from ..platforms.records import slug
 from ..running.figures import dark_twin
 
 
+def _parts(node: nodes.Element, name: str) -> list[nodes.container]:
+    """The parts of a page that MyST-NB calls by a name of its own."""
+    found = node.findall(nodes.container)
+    return [part for part in found if part.get("nb_element") == name]
+
+
+def _cells(document: nodes.document) -> list[nodes.container]:
+    return _parts(document, "cell_code")
+
+
+def _output(cell: nodes.container) -> nodes.container | None:
+    return next(iter(_parts(cell, "cell_code_output")), None)
+
+
 class MarkVaryingOutputs(SphinxTransform):
     """Keep what may differ from run to run out of the search index.
 
@@ -23,9 +38,9 @@ class MarkVaryingOutputs(SphinxTransform):
     default_priority = 210
 
     def apply(self, **kwargs: Any) -> None:
-        for cell in self.document.findall(_is_cell):
+        for cell in _cells(self.document):
             marked = {"tag_measured", "tag_device"} & set(cell["classes"])
-            for output in cell.findall(_is_output):
+            for output in _parts(cell, "cell_code_output"):
                 if marked or any(output.findall(nodes.raw)):
                     output["classes"].append("no-search")
 
@@ -38,7 +53,7 @@ class DarkTwins(SphinxTransform):
     def apply(self, **kwargs: Any) -> None:
         if self.config.executed_book_figures != "themed":
             return
-        for cell in list(self.document.findall(_is_cell)):
+        for cell in _cells(self.document):
             for image in list(cell.findall(nodes.image)):
                 if image["uri"].endswith(".svg"):
                     self._add_twin(image)
@@ -52,6 +67,7 @@ class DarkTwins(SphinxTransform):
         twin["uri"] = uri.removesuffix(".svg") + "-dark.svg"
         image["classes"].append("only-light")
         twin["classes"].append("only-dark")
+        assert image.parent is not None
         image.parent.insert(image.parent.index(image) + 1, twin)
 
 
@@ -61,9 +77,9 @@ class ProgramBoxes(SphinxTransform):
     default_priority = 212
 
     def apply(self, **kwargs: Any) -> None:
-        for cell in self.document.findall(_is_cell):
+        for cell in _cells(self.document):
             metadata = cell["cell_metadata"]
-            source = next(cell.findall(_is_source), None)
+            source = next(iter(_parts(cell, "cell_code_source")), None)
             if source is not None and metadata.get("program"):
                 cell.insert(cell.index(source) + 1, program_box(metadata["program"]))
             elif source is not None and "no-program" in metadata:
@@ -82,39 +98,51 @@ class RecordTabs(SphinxTransform):
     default_priority = 213
 
     def apply(self, **kwargs: Any) -> None:
-        home = tabs = None
-        for cell in list(self.document.findall(_is_cell)):
+        home: nodes.container | None = None
+        tabs: nodes.container | None = None
+        for cell in _cells(self.document):
             record = cell["cell_metadata"].get("record")
-            output = next(cell.findall(_is_output), None)
             if record is None:
                 home, tabs = cell, None
                 continue
+            output = _output(cell)
+            assert home is not None, "a record follows the cell that it is of"
+            assert output is not None, "a record has an output"
+            assert cell.parent is not None
             cell.parent.remove(cell)
-            if tabs is None:
-                tabs = _tab_set()
-                own = next(home.findall(_is_output), None)
-                device = home["cell_metadata"]["device"]
-                tabs += _tab(device, own.children if own else [], checked=True)
-                if own is None:
-                    own = output.deepcopy()
-                    home += own
-                own.children = []
-                own += tabs
+            tabs = tabs or _set_aside(home, output)
             line = nodes.paragraph("", record["stamp"], classes=["record-stamp"])
             tabs += _tab(record["label"], [*output.children, line])
 
 
-def _tab_set() -> nodes.container:
-    return create_component("tab-set", classes=["sd-tab-set", "records"])
+def _set_aside(home: nodes.container, like: nodes.container) -> nodes.container:
+    """Put a cell's own output into the first of several tabs; the set of tabs."""
+    tabs: nodes.container = create_component(
+        "tab-set", classes=["sd-tab-set", "records"]
+    )
+    own = _output(home)
+    shown = own.children if own is not None else ()
+    tabs += _tab(home["cell_metadata"]["device"], shown, checked=True)
+    if own is None:
+        own = like.deepcopy()
+        home += own
+    own.children = []
+    own += tabs
+    return tabs
 
 
-def _tab(label: str, content: list[nodes.Node], checked: bool = False) -> nodes.Node:
+def _tab(
+    label: str, content: Sequence[nodes.Node], checked: bool = False
+) -> nodes.Node:
     """One output among the tabs; the choice is shared by all that have its label."""
     tab = create_component("tab-item", classes=["sd-tab-item"], selected=checked)
     heading = nodes.rubric(label, label, classes=["sd-tab-label"])
     heading["sync_group"], heading["sync_id"] = "platform", slug(label)
     tab += heading
-    tab += create_component("tab-content", classes=["sd-tab-content"], children=content)
+    inside = create_component(
+        "tab-content", classes=["sd-tab-content"], children=list(content)
+    )
+    tab += inside
     return tab
 
 
@@ -131,21 +159,3 @@ def program_box(program: str) -> nodes.container:
         format="html",
     )
     return box
-
-
-def _is_cell(node: nodes.Node) -> bool:
-    return isinstance(node, nodes.container) and node.get("nb_element") == "cell_code"
-
-
-def _is_source(node: nodes.Node) -> bool:
-    return (
-        isinstance(node, nodes.container)
-        and node.get("nb_element") == "cell_code_source"
-    )
-
-
-def _is_output(node: nodes.Node) -> bool:
-    return (
-        isinstance(node, nodes.container)
-        and node.get("nb_element") == "cell_code_output"
-    )
