@@ -20,11 +20,17 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> TinyBook:
     for name in ("one", "two"):
         book.chapter(name, CELL.format(1), CELL.format(2))
     book.index("one", "two")
+    kept = book.root / "outputs"
+    (kept / "pins").mkdir(parents=True)
     for command in ("pin", "record"):
         status, output = book.run(command)
         assert status == 0, output
     pretend(book, "Pretend X1")
-    status, output = book.run("build", "--config", str(ROOT / "conf"))
+    folders = [f"executed_book_{name}={kept / name}" for name in ("pins", "records")]
+    status, output = book.run(
+        *("build", "--config", str(ROOT / "conf")),
+        *("-D", folders[0], "-D", folders[1], "-D", "executed_book_cache="),
+    )
     assert status == 0, output
     return book
 
