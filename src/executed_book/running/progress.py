@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -63,6 +63,35 @@ class Progress:
         ) as self._bars:
             yield
         self._bars = None
+
+    @contextlib.contextmanager
+    def steps(self, total: int, what: str) -> Iterator[Callable[[], None]]:
+        """Show how many of `total` things are done; call what this gives after each."""
+        done, said = 0, time.monotonic()
+
+        def step() -> None:
+            nonlocal done, said
+            done += 1
+            if bars is not None:
+                bars.update(bar, completed=done)
+            elif (now := time.monotonic()) - said > SAY_EVERY or done == total:
+                said = now
+                self._say(f"  {done}/{total} {what}")
+
+        bars, bar = None, TaskID(0)
+        if not self.console.is_terminal:
+            yield step
+            return
+        with Bars(
+            TextColumn("  {task.description}"),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=self.console,
+            transient=True,
+        ) as bars:
+            bar = bars.add_task(what, total=total)
+            yield step
 
     def started(self, docname: str) -> None:
         self._began[docname] = self._said[docname] = time.monotonic()
