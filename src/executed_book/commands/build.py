@@ -69,7 +69,7 @@ def _records_note(book: Book) -> str:
     if book.stale:
         lines.append(
             f"{len(book.stale)} records are stale and not shown: their cells have"
-            " changed; 'nox -s docs_gpu' makes them anew"
+            " changed; 'python -m executed_book record' makes them anew"
         )
         lines += [f"  {name}" for name in book.stale]
     return "\n".join(lines)
