@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ._slice import NoFaithfulProgram, Page
-from ._snippets import Snippets, snippets_of, source_cells
+from .programs import NoFaithfulProgram, Page
+from .programs.snippets import Snippets, snippets_of, source_cells
 from .checking.pins import check_pins
 from .checking.rules import check_run, failed
 from .errors import BookError, PageError

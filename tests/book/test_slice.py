@@ -5,9 +5,8 @@ import symtable
 
 import pytest
 
-from executed_book._facts import facts, import_paths
-from executed_book._programs import program
-from executed_book._slice import NoFaithfulProgram, Page, SourceCell, parse
+from executed_book.programs import NoFaithfulProgram, Page, SourceCell, program
+from executed_book.programs.cells import parse
 
 
 def cells(*codes):

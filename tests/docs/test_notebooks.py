@@ -10,7 +10,7 @@ from pathlib import Path
 
 import nbformat
 
-from executed_book._snippets import chapter_notebook
+from executed_book.programs.snippets import chapter_notebook
 from executed_book.book import Book
 from executed_book.model import Executed
 

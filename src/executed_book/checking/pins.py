@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
 
-from .._compare import same_output
+from .comparison import same_output
 from ..errors import PageError
 from ..model import Cell, Chapter, Executed, Provenance, Value, ValueResult
 from .text import pinned_text

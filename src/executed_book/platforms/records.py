@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from .._compare import same_output
-from .._programs import Program
+from ..checking.comparison import same_output
+from ..programs import Program
 from ..checking.pins import RELATIVE_TOLERANCE, pin_path, pins_of, read_pins
 from ..errors import PageError
 from ..model import Chapter, Executed, Output, Provenance

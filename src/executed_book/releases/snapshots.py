@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from .._compare import same_output
+from ..checking.comparison import same_output
 from ..book import Book
 from ..checking.pins import RELATIVE_TOLERANCE
 from ..checking.text import pinned_text
