@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from ..checking.comparison import same_output
-from ..programs import Program
 from ..checking.pins import RELATIVE_TOLERANCE, pin_path, pins_of, read_pins
 from ..errors import PageError
 from ..model import Chapter, Executed, Output, Provenance
+from ..programs import Program
 from ..running.fingerprint import digest
 from ..running.store import write_whole
 

@@ -29,7 +29,7 @@ from functools import cached_property
 
 from . import known
 from .cells import ParsedCell, SourceCell
-from .page import WAY_OUT, NoFaithfulProgram, Page, Statement, bindings
+from .page import DEFINITIONS, Page, Statement, bindings
 
 _COMPOUND = (
     ast.FunctionDef,
@@ -345,13 +345,13 @@ Edit = tuple[int, int, str]
 def _shown(
     page: Page, cell: ParsedCell, statement: Statement, marked: bool
 ) -> Iterator[Edit]:
-    last = statement.node is cell.nodes[-1] and isinstance(statement.node, ast.Expr)
-    if not last:
+    node = statement.node
+    if not (isinstance(node, ast.Expr) and node is cell.nodes[-1]):
         yield from _silenced(page, statement, marked)
     elif cell.source.raises is not None:
         return
-    elif is_displayed(page, cell, statement.node):
-        yield from printed(statement.node, cell.lines)
+    elif is_displayed(page, cell, node):
+        yield from printed(node, cell.lines)
     elif cell.source.displays is None or hides_value(cell.lines):
         yield from _silenced(page, statement, marked)
 
@@ -385,6 +385,7 @@ def printed(node: ast.Expr, lines: Sequence[str]) -> Iterator[Edit]:
     """What makes an expression print itself."""
     source = ast.get_source_segment("\n".join(lines), node) or ""
     call = ast.parse(f"repr({source})", mode="eval").body
+    assert isinstance(call, ast.Call)
     # A tuple without parentheses would become several arguments.
     same = [ast.dump(a) for a in call.args] == [ast.dump(node.value)]
     opening, closing = ("print(repr(", "))") if same else ("print(repr((", ")))")
@@ -483,7 +484,7 @@ def _awaiting(page: Page, pieces: list[_Piece]) -> list[_Piece]:
             found.append(piece)  # its place, for the function
         groups[piece.cell].append(piece)
     runner = "runner.run" if len(groups) > 1 else "asyncio.run"
-    ready = []
+    ready: list[_Piece] = []
     for piece in found:
         if piece.cell in groups and not piece.is_import:
             ready += _function(
@@ -512,19 +513,34 @@ def _function(
 
 
 def awaiting(cell: ParsedCell, nodes: Iterable[ast.stmt], body: str) -> str:
-    """A function `main` that runs statements of a cell and binds the page's names.
-
-    Raises:
-        NoFaithfulProgram: a name is annotated, and so cannot be declared global.
-    """
-    names = set[str]()
-    for node in nodes:
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            why = f"the annotation of `{node.target.id}` in a cell that awaits"
-            raise NoFaithfulProgram(0, 0, node.lineno, why, WAY_OUT)
-        names |= {name for name, _ in bindings(node)}
+    """A function `main` that runs statements of a cell and binds the page's names."""
+    names = {name for node in nodes for name, _ in bindings(node)}
     declared = [f"{_INDENT}global {', '.join(sorted(names))}"] if names else []
+    body = _without_annotations(body)
     return "\n".join(["async def main():", *declared, indented(body)])
+
+
+def _without_annotations(body: str) -> str:
+    """Statements without the types of their variables, which no global may have."""
+    lines = body.split("\n")
+    for node in reversed(list(_annotated(ast.parse(body)))):
+        if node.lineno != node.annotation.end_lineno:
+            continue
+        raw = lines[node.lineno - 1].encode()
+        kept = raw[: node.target.end_col_offset]
+        if node.value is None:
+            kept = raw[: node.col_offset] + b"pass"
+        rest = raw[node.annotation.end_col_offset :]
+        lines[node.lineno - 1] = (kept + rest).decode()
+    return "\n".join(lines)
+
+
+def _annotated(node: ast.AST) -> Iterator[ast.AnnAssign]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.AnnAssign) and isinstance(child.target, ast.Name):
+            yield child
+        elif isinstance(child, ast.stmt) and not isinstance(child, DEFINITIONS):
+            yield from _annotated(child)
 
 
 # -- text

@@ -130,7 +130,7 @@ class BuiltIns(Operations):
                 keys, items = keys | source.keys, items | source.items
                 continue
             for pair in self.elements(frozenset((source,))):
-                parts = getattr(pair, "parts", None) or ()
+                parts: tuple[Value, ...] = getattr(pair, "parts", None) or ()
                 if len(parts) == 2:
                     keys, items = keys | parts[0], items | parts[1]
                 else:
@@ -242,7 +242,7 @@ class BuiltIns(Operations):
         instances = frozenset(t for t in given.all if isinstance(t, Instance))
         found = self.anew(given.all - instances)
         for thing in instances:
-            made = self.make(Instance, thing.of)  # type: ignore[attr-defined]
+            made = self.make(Instance, thing.of)
             made.fields = dict(thing.fields)
             found |= frozenset((made,))
             self.special(frozenset((thing,)), ("__copy__",))

@@ -5,10 +5,12 @@ import re
 from collections.abc import Sequence
 
 import nbformat
+from nbformat import NotebookNode
 
 from .assembly import Edit, awaiting, edit, indented, is_displayed, printed
-from .cells import SourceCell
-from .page import WAY_OUT, NoFaithfulProgram, Page
+from .cells import ParsedCell, SourceCell
+from .magics import commented
+from .page import Page
 
 
 def script(parts: Sequence[SourceCell | str], header: str) -> str:
@@ -20,7 +22,8 @@ def script(parts: Sequence[SourceCell | str], header: str) -> str:
         header: the first line, a comment.
 
     A cell that is announced to raise prints the class and the message of what it
-    raised, and the script goes on; it stops if the cell does not raise.
+    raised, and the script goes on; it stops if the cell does not raise. What only
+    IPython understands is written as a comment.
     """
     page = Page([part for part in parts if isinstance(part, SourceCell)])
     lines, k = [header], 0
@@ -28,8 +31,6 @@ def script(parts: Sequence[SourceCell | str], header: str) -> str:
         if isinstance(part, str):
             lines += [f"\n# {line}" for line in _headings(part)]
             continue
-        for at, magic in page.cells[k].magics:
-            raise NoFaithfulProgram(k, k, at, f"{magic} here", WAY_OUT)
         lines += ["", "# %%", _script_cell(page, k)]
         k += 1
     return "\n".join([*lines, ""])
@@ -42,22 +43,37 @@ def _headings(prose: str) -> list[str]:
 
 def _script_cell(page: Page, k: int) -> str:
     cell = page.cells[k]
+    if _is_foreign(cell):
+        return "\n".join(f"# {line}".rstrip() for line in _typed_lines(cell))
     if not cell.is_python:
         compiled = f'compile({cell.source.code!r}, "<cell>", "exec")'
         return _expected_to_raise(compiled, cell.source.raises or "")
+    lines = commented(cell.lines, cell.nodes) if cell.magics else cell.lines
     statements = page.of(k)
     edits = list[Edit]()
-    if statements and isinstance(statements[-1].node, ast.Expr):
-        node = statements[-1].node
+    node = statements[-1].node if statements else None
+    if isinstance(node, ast.Expr) and lines[node.lineno - 1] in cell.lines:
         if cell.source.raises is None and is_displayed(page, cell, node):
             edits = list(printed(node, cell.lines))
-    text = "\n".join(edit(cell.lines, edits)).strip("\n")
+    text = "\n".join(edit(lines, edits)).strip("\n")
     if cell.awaits:
         run = "import asyncio\n\n\n" + awaiting(cell, cell.nodes, text)
         text = f"{run}\n\n\nasyncio.run(main())"
     if cell.source.raises is None:
         return text
     return _expected_to_raise(text, cell.source.raises)
+
+
+def _is_foreign(cell: ParsedCell) -> bool:
+    """Whether a cell as a whole is no Python: `%%bash`, say, or a mistake."""
+    raises = cell.source.raises is not None
+    if not (cell.is_python or raises) or (cell.magics and raises):
+        return True
+    return any(name.startswith("%%") for _, name in cell.magics)
+
+
+def _typed_lines(cell: ParsedCell) -> list[str]:
+    return cell.source.code.strip("\n").split("\n")
 
 
 def _expected_to_raise(text: str, announced: str) -> str:
@@ -74,7 +90,7 @@ def _expected_to_raise(text: str, announced: str) -> str:
     )
 
 
-def notebook(parts: Sequence[SourceCell | str]) -> nbformat.NotebookNode:
+def notebook(parts: Sequence[SourceCell | str]) -> NotebookNode:
     """A chapter as a notebook without outputs; `parts` as in `script`.
 
     Cells that are announced to raise carry the tag `raises-exception`, so that running
@@ -91,6 +107,6 @@ def notebook(parts: Sequence[SourceCell | str]) -> nbformat.NotebookNode:
         code = part.code.strip("\n")
         cells.append(v4.new_code_cell(code, id=f"part-{i}", metadata=metadata))
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    made = v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
+    made: NotebookNode = v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
     nbformat.validate(made)
     return made

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import builtins
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
@@ -859,7 +860,7 @@ def touches_files(path: str) -> bool:
     return path.startswith((*_WRITES, *_READS)) and not path.startswith("pathlib.")
 
 
-def base_kind(paths: set[str]) -> str | None:
+def base_kind(paths: Iterable[str]) -> str | None:
     """The kind of container that a class with these bases is, if it is one."""
     return next((_CONTAINER_BASES[p] for p in paths if p in _CONTAINER_BASES), None)
 

@@ -348,8 +348,8 @@ class LibraryCalls(BuiltIns):
         if rules:
             self.call(rules, Arguments(rest=given.all))
         if last in known.RESTRUCTURE:
-            inner = frozenset(t for t in contents(found) if not isinstance(t, Box))
-            return self._blurred(inner)
+            leaves = (t for t in contents(found) if not isinstance(t, Box))
+            return self._blurred(frozenset(leaves))
         return found
 
     def _rebuilt(self, value: Value) -> Value:
@@ -357,7 +357,7 @@ class LibraryCalls(BuiltIns):
         boxes = frozenset(t for t in value if isinstance(t, Box))
         if len(boxes) == 1:
             (box,) = boxes
-            made = self.make(Box, box.kind, box.items, box.parts)  # type: ignore[attr-defined]
+            made = self.make(Box, box.kind, box.items, box.parts)
             made.fields = dict(box.fields)
             return value - boxes | frozenset((made,))
         return value - boxes | self.anew(boxes)
@@ -367,7 +367,8 @@ class LibraryCalls(BuiltIns):
         if donated == frozenset() or thing.path in _BIND:
             return
         self._spend_arrays(given.rest)
-        arguments = {**dict(enumerate(given.positional)), **given.keywords}
+        arguments: dict[int | str, Value] = dict(enumerate(given.positional))
+        arguments.update(given.keywords)
         for place, value in arguments.items():
             if donated is None or place in donated:
                 self._spend_arrays(value)

@@ -8,8 +8,9 @@ go, and a cell that is written to a file writes it.
 from __future__ import annotations
 
 import ast
+import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from IPython.core.inputtransformer2 import TransformerManager
 
@@ -94,11 +95,8 @@ def _plain(tree: ast.Module, lines: list[str]) -> tuple[Sequence[str], list[Magi
     """Puts what line magics run where IPython calls them."""
     magics = []
     bare = {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Expr)}
-    for node in ast.walk(tree):
-        called = _ipython_call(node)
-        if not called:
-            continue
-        method, arguments = called
+    for node in _ipython_calls(tree):
+        method, arguments = _method(node), _arguments(node)
         line = node.lineno - 1
         code = _magic_code(method, arguments) if id(node) in bare else None
         if code is None:
@@ -112,15 +110,53 @@ def _plain(tree: ast.Module, lines: list[str]) -> tuple[Sequence[str], list[Magi
     return lines, magics
 
 
-def _ipython_call(node: ast.AST) -> tuple[str, list[str]] | None:
-    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
-        return None
-    owner = node.func.value
-    if not (isinstance(owner, ast.Call) and isinstance(owner.func, ast.Name)):
-        return None
-    if owner.func.id != "get_ipython":
-        return None
-    return node.func.attr, [str(getattr(a, "value", "")) for a in node.args]
+def _ipython_calls(tree: ast.AST) -> Iterator[ast.Call]:
+    """The calls `get_ipython().method(...)` in a tree."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(
+                func=ast.Attribute(value=ast.Call(func=ast.Name(id="get_ipython")))
+            ):
+                yield node
+
+
+def _method(node: ast.Call) -> str:
+    return getattr(node.func, "attr", "")
+
+
+def _arguments(node: ast.Call) -> list[str]:
+    return [str(getattr(a, "value", "")) for a in node.args]
+
+
+def commented(lines: Sequence[str], nodes: Iterable[ast.stmt]) -> list[str]:
+    """A cell's lines with what only IPython understands as comments.
+
+    Args:
+        lines: its text, as IPython transforms it.
+        nodes: its statements.
+
+    >>> text, tree, _ = python_of("if x:\\n    !ls -l\\nn = !wc")
+    >>> print("\\n".join(commented(text.split("\\n"), tree.body)))
+    if x:
+        pass  # !ls -l
+    # n = !wc
+    """
+    written = list(lines)
+    for call in itertools.chain.from_iterable(map(_ipython_calls, nodes)):
+        raw = lines[call.lineno - 1].encode()
+        before, after = raw[: call.col_offset].decode(), raw[call.end_col_offset :]
+        rest = before.lstrip() + _as_typed(call) + after.decode()
+        indent = before[: len(before) - len(before.lstrip())]
+        written[call.lineno - 1] = f"{indent}{'pass  ' if indent else ''}# {rest}"
+    return written
+
+
+def _as_typed(call: ast.Call) -> str:
+    """A magic as it stands on the page."""
+    method, arguments = _method(call), _arguments(call)
+    if method == "run_line_magic":
+        return "%" + " ".join(filter(None, arguments))
+    return "!" + " ".join(arguments)
 
 
 def _magic_code(method: str, arguments: list[str]) -> str | None:

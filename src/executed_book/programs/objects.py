@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from .scopes import Scope
+
 Value: TypeAlias = "frozenset[Thing]"
 Mask: TypeAlias = int
 
@@ -225,7 +227,7 @@ class Function(Thing):
         globals: frozenset[str],
         frame: Frame | None,
         body: Callable[[Any, Frame], Value],
-        scopes: Mapping[ast.AST, object],
+        scopes: Mapping[ast.AST, Scope],
     ) -> None:
         super().__init__(history, serial)
         self.node = node
@@ -292,7 +294,9 @@ class Class(Thing):
         super().__init__(history, serial)
         self.name = name
         self.bases = bases
-        self.libraries = frozenset(libraries).union(*(b.libraries for b in bases))
+        self.libraries: frozenset[str] = frozenset(libraries).union(
+            *(b.libraries for b in bases)
+        )
         self.metaclasses = metaclasses
 
     def links(self) -> Iterable[Value]:

@@ -302,7 +302,7 @@ class Operations(Run):
                 return held | self.special(own, special, key)
             return thing.items | (own if thing.of.libraries else NOTHING)
         if isinstance(thing, Class):
-            found = frozenset((thing,))
+            found: Value = frozenset((thing,))
             for definition in thing.find("__class_getitem__"):
                 found |= self.call(self.bound(definition, thing), Arguments([key]))
             return found

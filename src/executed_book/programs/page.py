@@ -341,7 +341,7 @@ class Page:
     def _undo(self, statement: Statement, before: dict[str, Binding]) -> None:
         """Takes back what a statement would have bound, had it not failed."""
         names, node = self._state.names, statement.node
-        simple = not hasattr(node, "body") or isinstance(node, _DEFINITIONS)
+        simple = not hasattr(node, "body") or isinstance(node, DEFINITIONS)
         if simple:  # a setting that is refused is not set
             self._state.hidden[known.SETTINGS].history &= ~(1 << statement.index)
             self._state.deep.clear()
@@ -370,7 +370,7 @@ class Page:
         return Needs(above)
 
 
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def _indices(mask: Mask) -> Iterator[int]:
@@ -408,7 +408,7 @@ def _bound(node: ast.AST) -> Iterator[str]:
         if not isinstance(node.ctx, ast.Load):
             yield node.id
         return
-    if isinstance(node, _DEFINITIONS):
+    if isinstance(node, DEFINITIONS):
         yield node.name
         # Its body has names of its own, apart from those that it declares global.
         for inner in ast.walk(node):

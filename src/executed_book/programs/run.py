@@ -336,8 +336,8 @@ class Run:
 def _with_shares(thing: Thing) -> list[Thing]:
     if not isinstance(thing, Made) or not thing.shares:
         return [thing]
-    found, queue = {thing}, [thing]
-    ordered = list[Thing](queue)
+    ordered: list[Thing] = [thing]
+    found, queue = {thing, *ordered}, [*ordered]
     while queue:
         one = queue.pop()
         for shared in getattr(one, "shares", NOTHING):

@@ -8,6 +8,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+#: What tells a scope: its name, its line, and the names of its parameters.
+_Key = tuple[str, int, frozenset[str] | None]
+
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
@@ -37,7 +40,7 @@ def scopes(source: str, nodes: Iterable[ast.AST]) -> dict[ast.AST, Scope]:
     >>> sorted(found.locals), sorted(found.globals)
     (['x', 'y'], ['n'])
     """
-    tables = defaultdict[tuple, list[symtable.SymbolTable]](list)
+    tables = defaultdict[_Key, list[symtable.SymbolTable]](list)
     owners = [n for n in nodes if isinstance(n, (*FUNCTIONS, ast.ClassDef))]
     if not owners:
         return {}
@@ -47,7 +50,7 @@ def scopes(source: str, nodes: Iterable[ast.AST]) -> dict[ast.AST, Scope]:
     # lists a scope's own tables in that order, and nested ones have other names or
     # lines, apart from lambdas in lambdas on one line, whose parameters tell them apart.
     owners.sort(key=lambda n: (n.lineno, n.col_offset))
-    found = {}
+    found: dict[ast.AST, Scope] = {}
     for node in owners:
         waiting = tables[_key(node)]
         found[node] = _scope(waiting.pop(0)) if waiting else Scope()
@@ -61,13 +64,13 @@ def _below(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
         yield from _below(child)
 
 
-def _key_of(table: symtable.SymbolTable) -> tuple:
+def _key_of(table: symtable.SymbolTable) -> _Key:
     if isinstance(table, symtable.Function):
         return table.get_name(), table.get_lineno(), frozenset(table.get_parameters())
     return table.get_name(), table.get_lineno(), None
 
 
-def _key(node: ast.AST) -> tuple:
+def _key(node: ast.AST) -> _Key:
     if isinstance(node, ast.ClassDef):
         return node.name, node.lineno, None
     assert isinstance(node, FUNCTIONS)

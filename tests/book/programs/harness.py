@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from executed_book.running.programs import Ran, run_programs
 from executed_book.checking.comparison import same_output
 from executed_book.programs import (
     NoFaithfulProgram,
@@ -22,6 +21,7 @@ from executed_book.programs import (
     Programs,
     SourceCell,
 )
+from executed_book.running.programs import Ran, run_programs
 
 # Where an object lies differs from process to process.
 ADDRESS = re.compile(r"0x[0-9a-f]+")
