@@ -14,13 +14,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ._slice import NoFaithfulProgram, Page
-from ._snippets import Snippets, snippets_of, source_cells
 from .checking.pins import check_pins
 from .checking.rules import check_run, failed
 from .errors import BookError, PageError
 from .model import Chapter, Executed, run_from, to_plain
 from .platforms.records import Record, current, read_records
+from .programs import NoFaithfulProgram, Page
+from .programs.snippets import Snippets, snippets_of, source_cells
 from .reading.chapters import docname_of
 from .reading.pages import find_chapters, find_pages
 from .running.chapters import ChapterTask, Finished

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from executed_book._programs import program
-from executed_book._slice import SourceCell
-from executed_book._snippets import source_cells
 from executed_book.book import Book
 from executed_book.model import Cell, Chapter, Executed
+from executed_book.programs import SourceCell, program
+from executed_book.programs.snippets import source_cells
 from executed_book.running.programs import Ran, run_programs
 
 

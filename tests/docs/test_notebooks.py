@@ -10,9 +10,9 @@ from pathlib import Path
 
 import nbformat
 
-from executed_book._snippets import chapter_notebook
 from executed_book.book import Book
 from executed_book.model import Executed
+from executed_book.programs.snippets import chapter_notebook
 
 
 def failure(

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 
 import pytest
 
-from executed_book._compare import same_output
-from executed_book._programs import Program, program
-from executed_book._slice import SourceCell
-from executed_book._snippets import chapter_script
 from executed_book.book import Book
+from executed_book.checking.comparison import same_output
 from executed_book.checking.text import printed_text
 from executed_book.model import Cell
+from executed_book.programs import Program, SourceCell, program
+from executed_book.programs.snippets import chapter_script
 from executed_book.running.programs import Ran, run_programs
 
 #: A program that runs longer than this hangs (seconds).

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
 
-from .._compare import same_output
 from ..errors import PageError
 from ..model import Cell, Chapter, Executed, Provenance, Value, ValueResult
+from .comparison import same_output
 from .text import pinned_text
 
 #: How far apart two numbers in pinned text may be: another CPU rounds otherwise.
