@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,8 @@ def opened(tmp_path: Path):
 
     return open_verdicts
 
+
+PLACE = (Path("page.md"), 7, "the program of cell 1")
 
 #: The digest of a file with nothing in it.
 EMPTY = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
@@ -89,12 +92,13 @@ def test_only_what_waits_is_run_and_what_fails_is_replaced(opened, tmp_path: Pat
         return f"open({str(trace)!r}, 'a').write('x')\n{text}"
 
     verdicts = opened()
-    whole = Promise(noting("print(3)"), gives="3")
+    whole = noting("print(3)")
     offers = [
-        Offer("page.md:1", "cell 1", Promise(noting("print(1)"), "1"), verdicts),
-        Offer("page.md:2", "cell 2", Promise(noting("print(x)"), "2"), verdicts),
+        Offer(*PLACE, Promise(noting("print(1)"), "1"), verdicts),
+        Offer(*PLACE, Promise(noting("print(x)"), "2"), verdicts),
         Offer(
-            *("page.md:3", "cell 3", Promise(noting("print(x)"), "3"), verdicts),
+            *PLACE,
+            *(Promise(noting("print(x)"), "3"), verdicts, 2),
             instead=lambda: whole,
         ),
     ]
@@ -106,15 +110,17 @@ def test_only_what_waits_is_run_and_what_fails_is_replaced(opened, tmp_path: Pat
     assert problems[0] is None
     assert "NameError: name 'x' is not defined" in (problems[1] or "")
     assert again.instead(offers[1].promise) is None
-    assert again.instead(offers[2].promise) == whole.text
-    verify([Offer(o.place, o.what, o.promise, again) for o in offers], 2, Progress())
+    assert offers[2].stands_in == whole
+    assert [offer.error is None for offer in offers] == [True, False, True]
+    assert again.instead(offers[2].promise) == whole
+    verify([replace(o, verdicts=again) for o in offers], 2, Progress())
     assert len(trace.read_text()) == 6
 
 
 def test_what_was_run_before_an_interrupt_is_kept(opened, monkeypatch):
     verdicts = opened()
-    first = Offer("page.md:1", "cell 1", Promise("print(1)", "1"), verdicts)
-    second = Offer("page.md:2", "cell 2", Promise("print(2)", "2"), verdicts)
+    first = Offer(*PLACE, Promise("print(1)", "1"), verdicts)
+    second = Offer(*PLACE, Promise("print(2)", "2"), verdicts)
 
     def interrupt(text: str) -> None:
         raise KeyboardInterrupt

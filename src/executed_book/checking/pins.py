@@ -116,7 +116,10 @@ def check_pins(
         pinned = read_pins(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
         yield PageError(
-            path, 1, f"not a file of pins: {error}", "write it anew with 'python -m executed_book pin'"
+            path,
+            1,
+            f"not a file of pins: {error}",
+            "write it anew with 'python -m executed_book pin'",
         )
         return
     now = pins_of(executed)

@@ -1,18 +1,20 @@
 """What running the programs of a chapter showed, kept for as long as it holds.
 
-No analysis of code sees everything. So each program that a page offers is run once, in a
-process of its own, and what it gave is compared with what the page shows. A verdict is
-kept under the program's text and what it was to give; all verdicts of a chapter are in
-one file, and hold as long as the versions and files that the chapter depends on.
+No analysis of code sees everything. So each program that a page offers is run once, in
+a process of its own, and what it gave is compared with what the page shows. A verdict
+is kept under the program's text and what it was to give; all verdicts of a chapter are
+in one file, and hold as long as the versions and files that the chapter depends on.
 """
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..checking.comparison import same_output
-from ..running.fingerprint import digest
+from ..checking import comparison
+from ..running.fingerprint import digest, file_digest
 
 if TYPE_CHECKING:
     from ..running.programs import Ran
@@ -64,7 +66,7 @@ class Promise:
             return f"{ran.shown}\n{ran.stderr[-_LAST_WORDS:]}".rstrip()
         if self.gives is None:
             return None
-        difference = same_output(self.gives, ran.shown, rtol=RTOL)
+        difference = comparison.same_output(self.gives, ran.shown, rtol=RTOL)
         return None if difference is None else str(difference)
 
 
@@ -96,7 +98,7 @@ class Verdicts:
         self, store: Store, docname: str, environment: str, depends: dict[str, Any]
     ) -> None:
         self._store, self._docname, self._depends = store, docname, depends
-        self._key = digest([docname, environment])
+        self._key = digest([docname, environment, _judging()])
         entry = store.load(docname, self._key) or {}
         self._known: dict[str, dict[str, Any]] = entry.get("verdicts", {})
 
@@ -125,7 +127,9 @@ class Verdicts:
         entry = {"verdicts": self._known, "depends": self._depends}
         self._store.save(self._docname, self._key, entry)
 
-    def keep_only(self, promises: list[Promise]) -> None:
-        """Forget the texts that the chapter no longer offers."""
-        keys = {promise.key for promise in promises}
-        self._known = {key: v for key, v in self._known.items() if key in keys}
+
+@functools.cache
+def _judging() -> str:
+    """A digest of the code that says whether a text keeps its promise."""
+    files = (Path(__file__), Path(comparison.__file__))
+    return digest([file_digest(path) for path in files])

@@ -207,8 +207,8 @@ def _values(
                     path,
                     line,
                     f"{span[0]} asks a running kernel, and there is none",
-                    f"write {{value}}`{span['text']}`, which is evaluated after the cell"
-                    " above",
+                    f"write {{value}}`{span['text']}`, which is evaluated after"
+                    " the cell above",
                 )
             )
             continue

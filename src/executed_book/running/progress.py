@@ -52,46 +52,39 @@ class Progress:
         if not (self.console.is_terminal and waiting):
             yield
             return
-        with Bars(
+        with self._bar("cells") as self._bars:
+            yield
+        self._bars = None
+
+    def _bar(self, *units: str) -> Bars:
+        return Bars(
             TextColumn("  {task.description}"),
             BarColumn(bar_width=24),
             MofNCompleteColumn(),
-            TextColumn("cells"),
+            *map(TextColumn, units),
             TimeElapsedColumn(),
             console=self.console,
             transient=True,
-        ) as self._bars:
-            yield
-        self._bars = None
+        )
 
     @contextlib.contextmanager
     def steps(self, total: int, what: str) -> Iterator[Callable[[], None]]:
         """Show how many of `total` things are done; call what this gives after each."""
+        if self.console.is_terminal:
+            with self._bar() as bars:
+                bar = bars.add_task(what, total=total)
+                yield lambda: bars.advance(bar)
+            return
         done, said = 0, time.monotonic()
 
         def step() -> None:
             nonlocal done, said
             done += 1
-            if bars is not None:
-                bars.update(bar, completed=done)
-            elif (now := time.monotonic()) - said > SAY_EVERY or done == total:
-                said = now
+            if time.monotonic() - said > SAY_EVERY or done == total:
+                said = time.monotonic()
                 self._say(f"  {done}/{total} {what}")
 
-        bars, bar = None, TaskID(0)
-        if not self.console.is_terminal:
-            yield step
-            return
-        with Bars(
-            TextColumn("  {task.description}"),
-            BarColumn(bar_width=24),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            console=self.console,
-            transient=True,
-        ) as bars:
-            bar = bars.add_task(what, total=total)
-            yield step
+        yield step
 
     def started(self, docname: str) -> None:
         self._began[docname] = self._said[docname] = time.monotonic()
