@@ -19,8 +19,9 @@ README = (ROOT / "README.md").read_text()
 
 TOP_LEVEL = {
     *("docs", "examples", "outputs", "src", "tests", "conf"),
-    *("noxfile.py", "pyproject.toml", "README.md", "LICENSE"),
+    *("noxfile.py", "pyproject.toml", "README.md", "CONTRIBUTING.md", "CHANGELOG.md"),
     *(".ci", ".github", ".gitignore", ".python-version", ".readthedocs.yaml"),
+    *("LICENSE", ".pre-commit-config.yaml"),
     *(f"requirements-{name}.txt" for name in ("docs", "tests", "lint", "nox")),
     *("requirements-gpu.txt", "requirements-record.txt", "requirements-tpu.txt"),
 }
