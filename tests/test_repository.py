@@ -233,3 +233,13 @@ def test_the_readmes_chapter_runs() -> None:
 
 def noxfile() -> str:
     return (ROOT / "noxfile.py").read_text()
+
+
+def test_the_way_of_a_cell_names_files_that_are_there() -> None:
+    told = (ROOT / "CONTRIBUTING.md").read_text()
+    way = told[told.index("## The way") : told.index("## Write a chapter")]
+    named = re.findall(r"`([a-z_]+/(?:[a-z_]+\.py)?|[a-z_]+\.py)`", way)
+    assert len(named) >= 12
+    engine = ROOT / "src" / "executed_book"
+    assert [name for name in named if not (engine / name).exists()] == []
+    assert len(re.findall(r"^\d+\. ", way, re.MULTILINE)) == 10
