@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -243,3 +244,19 @@ def test_the_way_of_a_cell_names_files_that_are_there() -> None:
     engine = ROOT / "src" / "executed_book"
     assert [name for name in named if not (engine / name).exists()] == []
     assert len(re.findall(r"^\d+\. ", way, re.MULTILINE)) == 10
+
+
+def test_a_checkout_that_cannot_be_written_is_told_in_one_line(tmp_path: Path) -> None:
+    for name in ("noxfile.py", "pyproject.toml", "requirements-nox.txt"):
+        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
+    (tmp_path / ".nox").write_text("in the way of the folder")
+    ran = subprocess.run(
+        [sys.executable, "-S", "noxfile.py", "--list"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 1
+    assert ran.stderr.count("\n") == 1
+    assert f"{tmp_path / '.nox'}: File exists; work in a copy" in ran.stderr
