@@ -53,8 +53,7 @@ def _script_cell(page: Page, k: int) -> str:
     edits = list[Edit]()
     node = statements[-1].node if statements else None
     if isinstance(node, ast.Expr) and lines[node.lineno - 1] in cell.lines:
-        if cell.source.raises is None and is_displayed(page, cell, node):
-            edits = list(printed(node, cell.lines))
+        edits = _shown(page, cell, node)
     text = "\n".join(edit(lines, edits)).strip("\n")
     if cell.awaits:
         run = "import asyncio\n\n\n" + awaiting(cell, cell.nodes, text)
@@ -62,6 +61,12 @@ def _script_cell(page: Page, k: int) -> str:
     if cell.source.raises is None:
         return text
     return _expected_to_raise(text, cell.source.raises)
+
+
+def _shown(page: Page, cell: ParsedCell, node: ast.Expr) -> list[Edit]:
+    if cell.source.raises is not None or not is_displayed(page, cell, node):
+        return []
+    return list(printed(node, cell.lines))
 
 
 def _is_foreign(cell: ParsedCell) -> bool:
