@@ -33,7 +33,15 @@ def script(parts: Sequence[SourceCell | str], header: str) -> str:
             continue
         lines += ["", "# %%", _script_cell(page, k)]
         k += 1
-    return "\n".join([*lines, ""])
+    return "\n".join([*_future_first(lines), ""])
+
+
+def _future_first(lines: list[str]) -> list[str]:
+    """Moves imports from the future to the top of a file, where Python wants them."""
+    pattern = r"(?m)^from __future__ import .+$"
+    found = [match for text in lines for match in re.findall(pattern, text)]
+    first, *rest = [re.sub(pattern, "", text) if found else text for text in lines]
+    return [first, *dict.fromkeys(found), *rest]
 
 
 def _headings(prose: str) -> list[str]:
