@@ -19,6 +19,7 @@ import pathlib
 import jax
 import jax.numpy as jnp
 import numpy as np
+np.random.seed(0)
 count, items, more, table = 0, [1, 2], [3], {"a": [0], "b": [5]}"""
 
 COUNTER = """\
@@ -191,7 +192,7 @@ SHOWING = [
     "print({object}, {array})",
     "pathlib.Path('notes.txt').exists()",
     "{dict}['a'], {list}",
-    "f'{{{list}}} {{{int}}}'",
+    "f'{{{list}}}' + str({int})",
     "{list}.append({n})",
     "{object}.add({n})",
 ]
