@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import os
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +34,13 @@ class Snippets:
         programs: one a cell, None where the chapter says why there is none.
         script: the chapter as a Python script.
         notebook: the chapter as a notebook without outputs, in its file format.
+        reasons: why a cell has no program, by its index, where not the chapter says so.
     """
 
     programs: list[Program | None]
     script: str
     notebook: str
+    reasons: dict[int, str] = field(default_factory=dict, hash=False)
 
 
 def snippets_of(executed: Executed, store: Store) -> tuple[Snippets, list[PageError]]:
