@@ -99,8 +99,8 @@ class Book:
 def execute(settings: Settings, progress: Progress, verify: bool = False) -> Book:
     """Bring every chapter below `settings.source` to a run that holds.
 
-    A chapter that fails does not stop the others, and what has run is kept. If `verify`,
-    the programs that wait for it are run as well.
+    A chapter that fails does not stop the others, and what has run is kept. If
+    `verify`, the programs that wait for it are run as well.
 
     Raises:
         BookError: there is no such folder, or JAX does not start at all.
@@ -167,6 +167,7 @@ class _Building:
             settings.exclude,
             settings.not_executed,
             settings.rules,
+            settings.cache / "read",
         )
         if settings.only is not None:
             known = {chapter.docname for chapter in chapters}

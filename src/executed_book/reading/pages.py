@@ -10,7 +10,8 @@ from sphinx.util.matching import Matcher, get_matching_files
 
 from ..errors import PageError
 from ..model import Chapter
-from .chapters import docname_of, read_page
+from .chapters import docname_of
+from .kept import Readings
 
 #: Files with these endings may hold code cells.
 SUFFIXES = (".md", ".ipynb")
@@ -34,11 +35,14 @@ def find_chapters(
     exclude: Iterable[str] = (),
     not_executed: Iterable[str] = (),
     rules: Collection[str] = (),
+    kept: Path | None = None,
 ) -> tuple[list[Chapter], list[PageError]]:
     """Every page that executes, sorted by path, and what is wrong with any page.
 
-    Pages that match a pattern in `not_executed` are left as they are.
+    Pages that match a pattern in `not_executed` are left as they are. `kept` is a
+    folder for chapters whose text was read before.
     """
+    readings = Readings(kept)
     left_alone = Matcher(list(not_executed))
     chapters: list[Chapter] = []
     errors: list[PageError] = []
@@ -57,7 +61,7 @@ def find_chapters(
             continue
         if left_alone(path.relative_to(source).as_posix()):
             continue
-        reading = read_page(path, source, rules)
+        reading = readings.read(path, source, rules)
         errors += reading.errors
         if reading.chapter is not None:
             chapters.append(reading.chapter)
