@@ -23,7 +23,7 @@ from ..reading.chapters import read_page
 from ..running.store import write_whole
 from ..settings import OPTIONS, PREFIX, Settings, settings_of
 from .changes import changed_pages, note_contents
-from .notebook import notebook_of
+from .notebook import notebook_of, stored_notebook
 from .same_twice import complete_search_index, copy_notebook_styles
 from .stamp import stamp
 from .transforms import DarkTwins, MarkVaryingOutputs, ProgramBoxes, RecordTabs
@@ -178,7 +178,10 @@ def _parser(showing: Showing) -> type[NotebookParser]:
             env = document.settings.env
             notebook = showing.notebook(env.docname, inputstring)
             if notebook is None:
-                MystParser.parse(self, inputstring, document)
+                if env.doc2path(env.docname).suffix == ".ipynb":
+                    super().parse(stored_notebook(inputstring), document)
+                else:
+                    MystParser.parse(self, inputstring, document)
                 return
             page = showing.page(env.docname)
             assert page is not None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
 from ..book import ExecutedPage
-from ..model import Cell, CellResult, Chapter, Prose, Provenance
+from ..model import Cell, CellResult, Prose, Provenance
 from ..platforms.records import Record
 from .stamp import where
 
@@ -97,19 +98,20 @@ def _present(cell: Cell) -> dict[str, Any]:
     return {**cell.options, "tags": tags, **({"mystnb": shown} if shown else {})}
 
 
-def plain_notebook(chapter: Chapter) -> Notebook:
-    """The chapter without outputs: what is rendered of one that has not run."""
-    cells = [
-        {"id": f"part-{i}", **(_text_cell(p) if isinstance(p, Prose) else _bare(p))}
-        for i, p in enumerate(chapter.parts)
-    ]
-    lines = [part.line - _SHIFT for part in chapter.parts]
-    metadata = {**chapter.metadata, "source_map": lines}
-    return {"nbformat": 4, "nbformat_minor": 5, "metadata": metadata, "cells": cells}
+def stored_notebook(text: str) -> str:
+    """A notebook that is not executed, to be shown with what it holds.
+
+    MyST-NB asks for the language of its cells, which not every program writes down.
+    """
+    try:
+        held = json.loads(text)
+        held.setdefault("metadata", {}).setdefault("language_info", _LANGUAGE)
+    except (ValueError, AttributeError):
+        return text  # it is no notebook: MyST-NB says so
+    return json.dumps(held)
 
 
-def _bare(cell: Cell) -> Notebook:
-    return _code_cell(cell, CellResult(), None)
+_LANGUAGE = {"name": "python", "pygments_lexer": "ipython3"}
 
 
 def _language(provenance: Provenance) -> Notebook:
@@ -119,9 +121,5 @@ def _language(provenance: Provenance) -> Notebook:
             "display_name": "Python 3",
             "language": "python",
         },
-        "language_info": {
-            "name": "python",
-            "pygments_lexer": "ipython3",
-            "version": provenance.python,
-        },
+        "language_info": {**_LANGUAGE, "version": provenance.python},
     }
