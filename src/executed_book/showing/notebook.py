@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..book import ExecutedPage
-from ..model import Cell, CellResult, Prose, Provenance
+from ..model import Cell, CellResult, Chapter, Prose, Provenance
 from ..platforms.records import Record
 from .stamp import where
 
@@ -98,17 +98,34 @@ def _present(cell: Cell) -> dict[str, Any]:
     return {**cell.options, "tags": tags, **({"mystnb": shown} if shown else {})}
 
 
-def stored_notebook(text: str) -> str:
-    """A notebook that is not executed, to be shown with what it holds.
+def unexecuted_notebook(chapter: Chapter) -> Notebook:
+    """A chapter that is not executed: its text and its cells."""
+    cells = [
+        {"id": f"part-{i}", **(_text_cell(p) if isinstance(p, Prose) else _bare(p))}
+        for i, p in enumerate(chapter.parts)
+    ]
+    lines = [part.line - _SHIFT for part in chapter.parts]
+    metadata = {**chapter.metadata, "source_map": lines, "language_info": _LANGUAGE}
+    return {"nbformat": 4, "nbformat_minor": 5, "metadata": metadata, "cells": cells}
+
+
+def _bare(cell: Cell) -> Notebook:
+    return _code_cell(cell, CellResult(), None)
+
+
+def stored_notebook(text: str) -> Notebook:
+    """A notebook file that is not executed, to be shown with what it holds.
 
     MyST-NB asks for the language of its cells, which not every program writes down.
+
+    Raises:
+        ValueError: it is no notebook.
     """
-    try:
-        held = json.loads(text)
-        held.setdefault("metadata", {}).setdefault("language_info", _LANGUAGE)
-    except (ValueError, AttributeError):
-        return text  # it is no notebook: MyST-NB says so
-    return json.dumps(held)
+    held = json.loads(text)
+    if not isinstance(held, dict):
+        raise ValueError("a notebook is an object")
+    metadata = {"language_info": _LANGUAGE, **held.get("metadata", {})}
+    return {**held, "metadata": metadata}
 
 
 _LANGUAGE = {"name": "python", "pygments_lexer": "ipython3"}
