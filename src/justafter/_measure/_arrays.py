@@ -12,6 +12,7 @@ from typing import Any
 
 import jax
 import numpy as np
+
 from .. import _functions
 
 # How many values are looked through, and how deep: a model's state, not the world.
