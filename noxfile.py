@@ -157,7 +157,7 @@ def instruments(session: nox.Session) -> None:
     if wanted:
         # From here on the environment is not the locked one: have it made anew.
         Path(session.virtualenv.location, "installed").unlink()
-        session.install("--upgrade", *wanted)
+        session.install(*wanted, "--upgrade")
     env = {"JAX_PLATFORMS": "cpu"}
     suites = ("lens", "lens_hlo", "lens_html", "lens_internals", "lens_right")
     files = [f"tests/test_{name}.py" for name in (*suites, "watch", "measure")]
