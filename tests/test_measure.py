@@ -125,6 +125,20 @@ def test_the_interval_holds_what_it_says(kind, count):
         assert np.median([one.precision for one in spreads]) < 4 * deviation
 
 
+@pytest.mark.parametrize("count", [9, 12])
+def test_few_samples_hold_if_they_are_independent_and_it_is_said(clock, count):
+    rng, draws = np.random.default_rng(0), 500
+    values = np.exp(0.1 * KINDS["independent"](rng, (draws, count)))
+    spreads = [Spread.of(row) for row in values]
+    assert np.mean([one.least <= 1 <= one.most for one in spreads]) >= 0.9
+    noise = 1 + 0.01 * rng.standard_normal(5000)
+    slow = measure(clock.work(*0.2 * noise), budget=1.0, precision=1e-9)
+    assert slow.steady.samples < 20
+    assert "do not tell whether they depend on each other" in slow.note
+    quick = measure(clock.work(*1e-3 * noise), budget=1.0, precision=1e-9)
+    assert "depend on each other" not in quick.note
+
+
 def test_the_interval_holds_when_sampling_stops_early(clock):
     # Looking again and again, and stopping when it looks good, is what measure does.
     rng = np.random.default_rng(0)

@@ -20,7 +20,7 @@ from ._busy import ORDINARY, Waiting
 from ._provenance import Provenance
 from ._results import Comparison, Measurement
 from ._runner import Runner, is_lazy
-from ._spread import Samples, Spread
+from ._spread import FEW, Samples, Spread
 
 # Samples are taken in blocks that are spread over the budget: those of one moment
 # agree with each other, and not with the next.
@@ -131,6 +131,11 @@ def _about(
         )
     elif spread.is_dependent:
         said.append("the samples drift or come in runs: the interval is wide")
+    elif spread.samples < FEW:
+        said.append(
+            f"{spread.samples} samples do not tell whether they depend on each other: "
+            "the interval holds if they do not"
+        )
     return said
 
 
