@@ -6,7 +6,7 @@ import functools
 import types
 import zlib
 from collections import deque
-from collections.abc import Collection, Iterator, Mapping, Sized
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -163,7 +163,7 @@ def token(value: Any) -> Any:
         return zlib.crc32(np.ascontiguousarray(value).tobytes()) if is_small else None
     if isinstance(value, bool | int | float | complex | str | bytes | np.generic):
         return type(value), repr(value)
-    if isinstance(value, Sized) and isinstance(value, Collection):
+    if isinstance(value, list | tuple | dict | set | frozenset | deque):
         return len(value)
     return None
 

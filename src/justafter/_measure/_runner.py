@@ -23,6 +23,11 @@ from ._arrays import Change, Path, State, everything, is_concrete, newest, reach
 # shorter: a hundred times what reading the clock costs.
 _SAMPLE_SECONDS = 50e-6
 
+_NOTHING = (
+    "returns nothing to wait for: timed until the calls had returned and their side "
+    "effects were done"
+)
+
 Wait = Callable[[Any], None]
 
 
@@ -78,7 +83,9 @@ def _state_wait(wait: Wait, changed: list[Change]) -> Wait:
     """Wait for the result and for what the call put elsewhere."""
     places = [(root, path) for _, root, path in changed]
     arrays = [place for place in places if is_concrete(reach(*place))]
-    grown = [place for place in places if newest(reach(*place)) is not None]
+    grown = [
+        place for place in places if any(True for _ in _started(newest(reach(*place))))
+    ]
 
     def both(result: Any) -> None:
         wait(result)
@@ -148,10 +155,11 @@ class Runner:
         self.donates = _deleted((args, kwargs))
         if _lazy_in(result) is not None:
             self.is_timed = False
-        if note:
-            self.notes.append(note)
         self._changes = self._kept(changed)
-        self.wait = _state_wait(self.wait, self._changes)
+        wait = _state_wait(self.wait, self._changes)
+        if note and (note != _NOTHING or wait is self.wait):
+            self.notes.append(note)
+        self.wait = wait
         return seconds
 
     def _kept(self, changed: list[Change]) -> list[Change]:
@@ -278,10 +286,7 @@ def _way_to_wait(result: Any) -> tuple[Wait, str]:
         return jax.block_until_ready, ""
     if leaves:
         return wait, ""
-    return effects_wait, (
-        "returns nothing to wait for: timed until the calls had returned and "
-        "their side effects were done"
-    )
+    return effects_wait, _NOTHING
 
 
 def _started(result: Any) -> Iterator[tuple[int, Path]]:
