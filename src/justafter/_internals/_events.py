@@ -334,7 +334,7 @@ def _named(values: tuple[Any, ...]) -> dict[str, Any]:
 
 def mapped(fun: Any) -> Fun | None:
     """What `jax.pmap` maps, of the function that it has jitted; None of any other."""
-    bottom = inspect.unwrap(fun) if inspect.isfunction(fun) else None
+    bottom: Any = inspect.unwrap(fun) if inspect.isfunction(fun) else None
     code = getattr(bottom, "__code__", None)
     if code is None or not code.co_qualname.startswith("_cached_shard_map."):
         return None
