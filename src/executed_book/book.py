@@ -17,12 +17,23 @@ from pathlib import Path
 from ._slice import NoFaithfulProgram, Page
 from ._snippets import Snippets, snippets_of, source_cells
 from .checking.pins import check_pins
+from .checking.receipts import (
+    Counts,
+    PageText,
+    check_failing,
+    check_names,
+    count,
+    matches,
+    page_text,
+    unbound,
+    unbound_rows,
+)
 from .checking.rules import check_run, failed
 from .errors import BookError, PageError
 from .model import Chapter, Executed, run_from, to_plain
 from .platforms.records import Record, current, read_records
 from .reading.chapters import docname_of
-from .reading.pages import find_chapters, find_pages
+from .reading.pages import find_pages, read_pages
 from .running.chapters import ChapterTask, Finished
 from .running.fingerprint import digest, environment_fingerprint
 from .running.pool import Pool
@@ -60,7 +71,8 @@ class Book:
     """The chapters, what executing them gave, the pages to show, and what is wrong.
 
     `executed` also holds chapters that failed, as far as they ran. `stale` are the
-    records of other platforms whose cells have changed, in words.
+    records of other platforms whose cells have changed, in words. `texts` are the
+    sentences of all pages, `unbound` those that name no check and might.
     """
 
     chapters: list[Chapter]
@@ -68,6 +80,9 @@ class Book:
     pages: dict[str, ExecutedPage] = field(default_factory=dict)
     errors: list[PageError] = field(default_factory=list)
     stale: list[str] = field(default_factory=list)
+    texts: list[PageText] = field(default_factory=list)
+    unbound: list[PageError] = field(default_factory=list)
+    counts: Counts = field(default_factory=Counts)
 
     def count_cells(self) -> str:
         """How many cells there are, and how many of them may vary, in words."""
@@ -116,6 +131,7 @@ class _Building:
         self.programs = Store(settings.cache / "snippets", settings.project)
         self.executed: dict[str, Executed] = {}
         self.missing: list[Chapter] = []
+        self.texts: list[PageText] = []
         self.errors: list[PageError] = []
 
     def build(self, run_missing: bool) -> Book:
@@ -127,9 +143,11 @@ class _Building:
             ):
                 if self.missing:
                     self._run(self.missing)
-        book = Book(self.chapters, self.executed, errors=self.errors)
+        book = Book(self.chapters, self.executed, errors=self.errors, texts=self.texts)
         for executed in self.executed.values():
             self._check(executed, book)
+        for page in self.texts:
+            self._check_sentences(page, book)
         if self.settings.only is None:
             self._take_records(book)
         book.errors.sort(key=lambda error: (str(error.path), error.line))
@@ -141,13 +159,15 @@ class _Building:
 
     def _read(self) -> None:
         settings = self.settings
-        chapters, errors = find_chapters(
+        readings, errors = read_pages(
             settings.source,
             settings.include,
             settings.exclude,
             settings.not_executed,
             settings.rules,
+            settings.claims,
         )
+        chapters = [r.chapter for r in readings if r.chapter is not None]
         if settings.only is not None:
             known = {chapter.docname for chapter in chapters}
             pages = {docname_of(p, settings.source) for p in self._pages()}
@@ -158,6 +178,8 @@ class _Building:
                 )
             chapters = [c for c in chapters if c.docname in settings.only]
             errors = [e for e in errors if self._docname(e.path) in settings.only]
+            readings = [r for r in readings if r.docname in settings.only]
+        self.texts = [page_text(reading) for reading in readings]
         if settings.may_fail:
             chapters = [chapter.with_failures_allowed() for chapter in chapters]
         self.chapters, self.errors = chapters, errors
@@ -261,6 +283,21 @@ class _Building:
             if "programs" in self.settings.rules:
                 book.errors += errors
             book.pages[chapter.docname] = ExecutedPage(executed, snippets)
+
+    def _check_sentences(self, page: PageText, book: Book) -> None:
+        """Note the sentences that are not bound, and the checks that hold nothing."""
+        settings, executed = self.settings, self.executed.get(page.docname)
+        has_rows = matches(settings.claims.get("rows", ()), page.docname)
+        loose = list(unbound(page))
+        if has_rows and executed is not None:
+            loose += unbound_rows(executed)
+        book.unbound += loose
+        book.counts += count(page, executed, has_rows)
+        book.errors += check_names(page)
+        if matches(settings.bound, page.docname):
+            book.errors += loose
+        if "receipts" in settings.rules:
+            book.errors += check_failing(page)
 
     def _take_records(self, book: Book) -> None:
         """Note which records of other platforms hold, and which are stale."""

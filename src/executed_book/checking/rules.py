@@ -15,6 +15,7 @@ from pathlib import Path
 from ..errors import PageError
 from ..model import Cell, CellResult, Chapter, Executed, Failure, Value, ValueResult
 from ..running.shell import OVER_LIMIT
+from .receipts import false_sentences
 from .text import has_figure, shown_texts, stderr_text
 
 #: Text that belongs to one machine or one process, and what it is.
@@ -102,10 +103,12 @@ def _unannounced(chapter: Chapter, cell: Cell, failure: Failure) -> PageError:
             f"cell {cell.number} printed over {failure.message} characters",
             "print less: no reader will read it",
         )
+    false = false_sentences(chapter, cell)
     return PageError(
         chapter.path,
         cell.line + failure.line - 1,
-        f"cell {cell.number} raised {failure.name}",
+        f"cell {cell.number} raised {failure.name}"
+        + (f", so that this does not hold: {false}" if false else ""),
         f"mend the cell; if it is to fail, write {announcement('raises', failure)}",
         failure.traceback,
     )

@@ -44,6 +44,7 @@ def build(
             raise BookError(_report(book))
         progress.note(book.count_cells())
         progress.note(_records_note(book))
+        progress.note(f"{book.counts}; 'claims' lists those that are not bound")
         rendering = Rendering(config, site.work, settings.source, overrides or {})
         rendering.render(book)
         site.publish(site.work / "html")

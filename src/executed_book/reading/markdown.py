@@ -106,9 +106,7 @@ def stretches(text: str, first: int = 1) -> list[Stretch]:
             found.append(piece)
         running = []
 
-    for token in _top_level(text):
-        if token is None:
-            continue
+    for token in tokens_of(text):
         kind = _cell_kind(token)
         if kind:
             assert token.map is not None
@@ -130,7 +128,7 @@ def running_text(text: str, first: int = 1) -> list[tuple[int, str]]:
     >>> running_text("A `b`.\\n\\n```python\\nc\\n```\\n\\n:::{note} D\\nE\\n:::\\n")
     [(1, 'A `b`.'), (7, 'D'), (8, 'E')]
     """
-    return [line for token in _top_level(text) for line in _running(token, first)]
+    return [line for token in tokens_of(text) for line in _running(token, first)]
 
 
 @functools.cache
@@ -142,7 +140,7 @@ def _parser() -> MarkdownIt:
     return create_md_parser(config, RendererHTML)
 
 
-def _top_level(text: str) -> Iterator[Token]:
+def tokens_of(text: str) -> Iterator[Token]:
     """The tokens of a text; those inside lists and quotes know that by their level."""
     tokens: list[Token] = _parser().parse(text + "\n")
     # Cells of a table have no line of their own: their row's is the nearest.
@@ -201,8 +199,11 @@ def _running(token: Token, first: int) -> Iterator[tuple[int, str]]:
             return
         if argument.strip() and name not in _SILENT_ARGUMENT:
             yield line, argument.strip()
-        parsed = parse_directive_text(
-            _AnyDirective, "", token.content, validate_options=False
-        )
-        body = "\n".join(parsed.body)
-        yield from running_text(body, line + 1 + parsed.body_offset)
+        body, _, offset = directive_body(token.content)
+        yield from running_text(body, line + 1 + offset)
+
+
+def directive_body(content: str) -> tuple[str, dict[str, Any], int]:
+    """A directive's body, its options, and how many lines it takes to get there."""
+    parsed = parse_directive_text(_AnyDirective, "", content, validate_options=False)
+    return "\n".join(parsed.body), parsed.options, parsed.body_offset

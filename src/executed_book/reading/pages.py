@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from sphinx.project import EXCLUDE_PATHS
@@ -10,7 +10,7 @@ from sphinx.util.matching import Matcher, get_matching_files
 
 from ..errors import PageError
 from ..model import Chapter
-from .chapters import docname_of, read_page
+from .chapters import Reading, docname_of, read_page
 
 #: Files with these endings may hold code cells.
 SUFFIXES = (".md", ".ipynb")
@@ -39,8 +39,21 @@ def find_chapters(
 
     Pages that match a pattern in `not_executed` are left as they are.
     """
+    readings, errors = read_pages(source, include, exclude, not_executed, rules)
+    return [r.chapter for r in readings if r.chapter is not None], errors
+
+
+def read_pages(
+    source: Path,
+    include: Iterable[str] = ("**",),
+    exclude: Iterable[str] = (),
+    not_executed: Iterable[str] = (),
+    rules: Collection[str] = (),
+    claims: Mapping[str, Collection[str]] | None = None,
+) -> tuple[list[Reading], list[PageError]]:
+    """Every page, sorted by path, and what is wrong with any of them."""
     left_alone = Matcher(list(not_executed))
-    chapters: list[Chapter] = []
+    readings: list[Reading] = []
     errors: list[PageError] = []
     taken: dict[str, Path] = {}
     for path in find_pages(source, include, exclude):
@@ -57,8 +70,7 @@ def find_chapters(
             continue
         if left_alone(path.relative_to(source).as_posix()):
             continue
-        reading = read_page(path, source, rules)
+        reading = read_page(path, source, rules, claims=claims)
         errors += reading.errors
-        if reading.chapter is not None:
-            chapters.append(reading.chapter)
-    return chapters, errors
+        readings.append(reading)
+    return readings, errors
