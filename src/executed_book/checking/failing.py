@@ -17,12 +17,18 @@ FIXED, CLOCK, LIVE = range(3)
 
 #: Modules of Python's own that tell of nothing but what they are given.
 _PLAIN = frozenset(
-    ["abc", "cmath", "collections", "contextlib", "copy", "dataclasses", "datetime", "decimal", "enum", "fractions", "functools", "html", "io", "itertools", "json", "math", "numbers", "operator", "random", "re", "statistics", "string", "textwrap", "types", "typing", "__future__"]
+    {"abc", "cmath", "collections", "contextlib", "copy", "dataclasses", "datetime"}
+    | {"decimal", "enum", "fractions", "functools", "html", "io", "itertools", "json"}
+    | {"math", "numbers", "operator", "random", "re", "statistics", "string"}
+    | {"textwrap", "types", "typing", "__future__"}
 )
 _CLOCKS = frozenset({"time", "timeit"})
 
 #: Built-in functions that can run, read or look at anything.
-_OPEN = frozenset(["exec", "eval", "open", "input", "globals", "locals", "vars", "__import__", "compile"])
+_OPEN = frozenset(
+    {"exec", "eval", "open", "input", "globals", "locals", "vars", "compile"}
+    | {"__import__"}
+)
 
 _TIME = re.compile(r"(?:^|_)(?:seconds|time|elapsed|duration|latency|took|[nmu]?s)$")
 
@@ -179,7 +185,7 @@ class _Flow:
                 self.sources[name] = max(known, source, self.control)
 
     def _expression(self, node: ast.stmt) -> None:
-        """A statement without a name of its own: methods may change what they are of."""
+        """A statement that gives no name: a method may change what it is of."""
         for call in ast.walk(node):
             if isinstance(call, ast.Call):
                 given = [self.of(a) for a in _arguments(call)]

@@ -28,7 +28,7 @@ _MARK = re.compile(r"(?<![`\w])\{(check|no-check)\}`([^`]+)`(?!`)")
 _UNIVERSAL = re.compile(
     r"(?<![\w-])(every|every(?:thing|where|body|one)|each|never|always|what(?:so)?ever|"
     r"whenever|whichever|wherever|nothing|none|nobody|nowhere|only|must|cannot|can't|"
-    r"all|no)(?![\w-])",
+    r"all|(?<!yes or )no)(?![\w-])",
     re.IGNORECASE,
 )
 #: Where no sentence ends and no word counts: code, roles, math, targets of links.

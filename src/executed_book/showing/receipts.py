@@ -112,7 +112,7 @@ class CountRole(SphinxRole):
 def _refused(
     role: SphinxRole, why: str
 ) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-    message = role.inliner.reporter.error(f"{role.rawtext} {why}", line=role.lineno)
+    message = role.inliner.reporter.error(f"{role.text!r} {why}", line=role.lineno)
     return [role.inliner.problematic(role.rawtext, role.rawtext, message)], [message]
 
 
@@ -126,7 +126,7 @@ class Receipts(SphinxTransform):
             if tick.astext().startswith('<a class="receipt"'):
                 _keep_together(tick)
         for cell in self.document.findall(nodes.container):
-            receipt = cell.get("cell_metadata", {}).get("receipt")
+            receipt = dict(cell.get("cell_metadata") or {}).get("receipt")
             if receipt and cell.get("nb_element") == "cell_code":
                 _add(cell, receipt)
 
