@@ -32,8 +32,12 @@ def bootstrap() -> None:
 
     lock, python = ROOT / "requirements-nox.txt", home / "bin" / "python"
     installed = home / lock.name  # a copy of the lock, written when all is in place
-    home.parent.mkdir(exist_ok=True)
-    with (home.parent / "bootstrap.lock").open("w") as only_one:
+    try:
+        home.parent.mkdir(exist_ok=True)
+        only_one = (home.parent / "bootstrap.lock").open("w")
+    except OSError as error:
+        sys.exit(f"{error.filename}: {error.strerror}; work in a copy that is yours.")
+    with only_one:
         fcntl.flock(only_one, fcntl.LOCK_EX)
         if not (
             python.exists()
@@ -277,8 +281,17 @@ def _install(session: nox.Session, *locks: str, package: bool = True) -> None:
 
 
 def _python(session: nox.Session, *args: str, env: dict[str, str]) -> None:
-    """Run Python with exactly this repository's package in view."""
-    session.run("python", *args, env={"PYTHONPATH": None, **env})
+    """Run Python with exactly this repository's package in view.
+
+    An interrupt is the command's own to handle: it has processes to end, and says in a
+    line what became of its work. nox would kill it after half a second.
+    """
+    session.run(
+        *("python", *args),
+        env={"PYTHONPATH": None, **env},
+        interrupt_timeout=10.0,
+        terminate_timeout=5.0,
+    )
 
 
 def _build(

@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -19,8 +20,9 @@ README = (ROOT / "README.md").read_text()
 
 TOP_LEVEL = {
     *("docs", "examples", "outputs", "src", "tests", "conf"),
-    *("noxfile.py", "pyproject.toml", "README.md", "LICENSE"),
+    *("noxfile.py", "pyproject.toml", "README.md", "CONTRIBUTING.md", "CHANGELOG.md"),
     *(".ci", ".github", ".gitignore", ".python-version", ".readthedocs.yaml"),
+    *("LICENSE", ".pre-commit-config.yaml"),
     *(f"requirements-{name}.txt" for name in ("docs", "tests", "lint", "nox")),
     *("requirements-gpu.txt", "requirements-record.txt", "requirements-tpu.txt"),
 }
@@ -232,3 +234,29 @@ def test_the_readmes_chapter_runs() -> None:
 
 def noxfile() -> str:
     return (ROOT / "noxfile.py").read_text()
+
+
+def test_the_way_of_a_cell_names_files_that_are_there() -> None:
+    told = (ROOT / "CONTRIBUTING.md").read_text()
+    way = told[told.index("## The way") : told.index("## Write a chapter")]
+    named = re.findall(r"`([a-z_]+/(?:[a-z_]+\.py)?|[a-z_]+\.py)`", way)
+    assert len(named) >= 12
+    engine = ROOT / "src" / "executed_book"
+    assert [name for name in named if not (engine / name).exists()] == []
+    assert len(re.findall(r"^\d+\. ", way, re.MULTILINE)) == 10
+
+
+def test_a_checkout_that_cannot_be_written_is_told_in_one_line(tmp_path: Path) -> None:
+    for name in ("noxfile.py", "pyproject.toml", "requirements-nox.txt"):
+        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
+    (tmp_path / ".nox").write_text("in the way of the folder")
+    ran = subprocess.run(
+        [sys.executable, "-S", "noxfile.py", "--list"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 1
+    assert ran.stderr.count("\n") == 1
+    assert f"{tmp_path / '.nox'}: File exists; work in a copy" in ran.stderr

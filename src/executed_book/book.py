@@ -13,16 +13,15 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from ._slice import NoFaithfulProgram, Page
-from ._snippets import Snippets, snippets_of, source_cells
 from .checking.pins import check_pins
 from .checking.receipts import (
     Counts,
     PageText,
     check_failing,
     check_names,
-    count,
+    count_claims,
     matches,
     page_text,
     unbound,
@@ -32,6 +31,11 @@ from .checking.rules import check_run, failed
 from .errors import BookError, PageError
 from .model import Chapter, Executed, run_from, to_plain
 from .platforms.records import Record, current, read_records
+from .programs import NoFaithfulProgram, Page
+from .programs.snippets import Snippets, snippets_of, source_cells
+from .programs.verdicts import Verdicts
+from .programs.verify import Offer, count, offers_of, settled
+from .programs.verify import verify as run_offers
 from .reading.chapters import docname_of
 from .reading.pages import find_pages, read_pages
 from .running.chapters import ChapterTask, Finished
@@ -63,26 +67,35 @@ class ExecutedPage:
             number: [[to_plain(r.provenance), r.outputs] for r in records]
             for number, records in self.records.items()
         }
-        return digest([self.executed.run.seal, shown])
+        taken = [p and p.text for p in self.snippets.programs]
+        texts = [taken, self.snippets.script, self.snippets.notebook]
+        reasons = sorted(self.snippets.reasons.items())
+        return digest([self.executed.run.seal, shown, texts, reasons])
 
 
 @dataclass
 class Book:
     """The chapters, what executing them gave, the pages to show, and what is wrong.
 
-    `executed` also holds chapters that failed, as far as they ran. `stale` are the
-    records of other platforms whose cells have changed, in words. `texts` are the
-    sentences of all pages, `unbound` those that name no check and might.
+    `executed` also holds chapters that failed, as far as they ran. `offers` are what
+    pages offer to be taken away, by chapter. `stale` are the records of other platforms
+    whose cells have changed, in words. `texts` are the sentences of all pages,
+    `unbound` those that name no check and might.
     """
 
     chapters: list[Chapter]
     executed: dict[str, Executed] = field(default_factory=dict)
     pages: dict[str, ExecutedPage] = field(default_factory=dict)
+    offers: dict[str, list[Offer]] = field(default_factory=dict)
     errors: list[PageError] = field(default_factory=list)
     stale: list[str] = field(default_factory=list)
     texts: list[PageText] = field(default_factory=list)
     unbound: list[PageError] = field(default_factory=list)
     counts: Counts = field(default_factory=Counts)
+
+    def count_programs(self) -> str:
+        """How many of the programs have been run by themselves, in words."""
+        return count([offer for some in self.offers.values() for offer in some])
 
     def count_cells(self) -> str:
         """How many cells there are, and how many of them may vary, in words."""
@@ -98,16 +111,17 @@ class Book:
         )
 
 
-def execute(settings: Settings, progress: Progress) -> Book:
+def execute(settings: Settings, progress: Progress, verify: bool = False) -> Book:
     """Bring every chapter below `settings.source` to a run that holds.
 
-    A chapter that fails does not stop the others, and what has run is kept.
+    A chapter that fails does not stop the others, and what has run is kept. If `verify`,
+    the programs that wait for it are run as well.
 
     Raises:
         BookError: there is no such folder, or JAX does not start at all.
         KeyboardInterrupt: as pressed; running chapters have been ended.
     """
-    return _Building(settings, progress).build(run_missing=True)
+    return _Building(settings, progress).build(run_missing=True, verify=verify)
 
 
 def kept(settings: Settings) -> tuple[Book, bool]:
@@ -129,12 +143,14 @@ class _Building:
             )
         self.store = Store(settings.cache, settings.project)
         self.programs = Store(settings.cache / "snippets", settings.project)
+        self.verdicts = Store(settings.cache / "verdicts", settings.project)
+        self.depends: dict[str, dict[str, Any]] = {}
         self.executed: dict[str, Executed] = {}
         self.missing: list[Chapter] = []
         self.texts: list[PageText] = []
         self.errors: list[PageError] = []
 
-    def build(self, run_missing: bool) -> Book:
+    def build(self, run_missing: bool, verify: bool = False) -> Book:
         self._read()
         self._take_kept()
         if run_missing:
@@ -148,10 +164,14 @@ class _Building:
             self._check(executed, book)
         for page in self.texts:
             self._check_sentences(page, book)
+        if verify:
+            offers = [offer for some in book.offers.values() for offer in some]
+            run_offers(offers, self.settings.jobs, self.progress)
+        self._settle(book)
         if self.settings.only is None:
             self._take_records(book)
         book.errors.sort(key=lambda error: (str(error.path), error.line))
-        for store in (self.store, self.programs):
+        for store in (self.store, self.programs, self.verdicts):
             store.prune()
         return book
 
@@ -184,8 +204,8 @@ class _Building:
             chapters = [chapter.with_failures_allowed() for chapter in chapters]
         self.chapters, self.errors = chapters, errors
         check_platform()
-        environment = environment_fingerprint(platform_name())
-        self.keys = {c.docname: self._key(c, environment) for c in chapters}
+        self.environment = environment_fingerprint(platform_name())
+        self.keys = {c.docname: self._key(c) for c in chapters}
 
     def _pages(self) -> Iterator[Path]:
         settings = self.settings
@@ -194,7 +214,7 @@ class _Building:
     def _docname(self, path: Path) -> str:
         return docname_of(path, self.settings.source)
 
-    def _key(self, chapter: Chapter, environment: str) -> str:
+    def _key(self, chapter: Chapter) -> str:
         """The name under which a run of this chapter, here and now, is kept."""
         cells = [
             [
@@ -210,7 +230,10 @@ class _Building:
         style = sorted((k, str(v)) for k, v in settings.figure_style.items())
         shown = [settings.figures, style, settings.folder]
         return digest(
-            [chapter.docname, chapter.platform, cells, leading, shown, environment]
+            [
+                *(chapter.docname, chapter.platform, cells, leading, shown),
+                self.environment,
+            ]
         )
 
     def _take_kept(self) -> None:
@@ -224,6 +247,7 @@ class _Building:
                 self.missing.append(chapter)
             else:
                 self.executed[chapter.docname] = Executed(chapter, run)
+                self.depends[chapter.docname] = entry["depends"]  # type: ignore[index]
 
     # -- running what is missing
 
@@ -247,6 +271,7 @@ class _Building:
             seal = self.store.save(chapter.docname, self.keys[chapter.docname], entry)
             run = run_from({**entry["run"], "seal": seal})
             executed = Executed(chapter, run)
+            self.depends[chapter.docname] = finished.depends
         self.executed[chapter.docname] = executed
 
     def _expected(self, chapter: Chapter) -> float:
@@ -283,6 +308,22 @@ class _Building:
             if "programs" in self.settings.rules:
                 book.errors += errors
             book.pages[chapter.docname] = ExecutedPage(executed, snippets)
+            if chapter.docname in self.depends:
+                verdicts = self._verdicts(chapter.docname)
+                offers = offers_of(executed, snippets, verdicts)
+                book.offers[chapter.docname] = offers
+
+    def _verdicts(self, docname: str) -> Verdicts:
+        return Verdicts(self.verdicts, docname, self.environment, self.depends[docname])
+
+    def _settle(self, book: Book) -> None:
+        """Take from the pages the programs that were found not to hold."""
+        for docname, offers in book.offers.items():
+            page = book.pages[docname]
+            snippets = settled(page.snippets, offers)
+            book.pages[docname] = dataclasses.replace(page, snippets=snippets)
+            if "programs" in self.settings.rules:
+                book.errors += [offer.error for offer in offers if offer.error]
 
     def _check_sentences(self, page: PageText, book: Book) -> None:
         """Note the sentences that are not bound, and the checks that hold nothing."""
@@ -292,7 +333,7 @@ class _Building:
         if has_rows and executed is not None:
             loose += unbound_rows(executed)
         book.unbound += loose
-        book.counts += count(page, executed, has_rows)
+        book.counts += count_claims(page, executed, has_rows)
         book.errors += check_names(page)
         if matches(settings.bound, page.docname):
             book.errors += loose

@@ -15,8 +15,7 @@ from collections.abc import Callable
 
 from tests.book.test_programs import HEADER, PAGES
 
-from executed_book._programs import Program, program
-from executed_book._slice import Page
+from executed_book.programs import Page, Program, program
 from executed_book.running.programs import run_programs
 
 

@@ -68,7 +68,7 @@ def test_what_holds_passes(pinned):
         ("2 * x = 6", "2 * x = 7", 8, ["expected | {value} 2 * x = 7"]),
         ("by zero", "by nothing", 17, ["expected | ZeroDivisionError: division by no"]),
         ("... print(t)\n~", "... print(t)\n| 4", 22, ["marked as varying"]),
-        (">>> x / 0", ">>> x / 1", 17, ["is new or has changed", "nox -s pin"]),
+        (">>> x / 0", ">>> x / 1", 17, ["is new or has changed", "executed_book pin"]),
     ],
 )
 def test_what_differs_fails_at_its_line(pinned, old, new, line, words):

@@ -13,10 +13,9 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from executed_book._compare import differences, same_output
-from executed_book._programs import header, notebook, program, script
-from executed_book._slice import Page, SourceCell
+from executed_book.checking.comparison import differences, same_output
 from executed_book.checking.text import printed_text
+from executed_book.programs import Page, SourceCell, header, notebook, program, script
 from executed_book.running.programs import run_programs
 
 # Small pages of every kind that the book has. A line `# %%` begins a cell, and may

@@ -5,9 +5,9 @@ import symtable
 
 import pytest
 
-from executed_book._facts import facts, import_paths
-from executed_book._programs import program
-from executed_book._slice import NoFaithfulProgram, Page, SourceCell, parse
+from executed_book.programs import NoFaithfulProgram, Page, SourceCell, program
+from executed_book.programs.cells import parse
+from executed_book.programs.page import bindings
 
 
 def cells(*codes):
@@ -613,20 +613,21 @@ def f():
 
 
 @pytest.mark.parametrize("code", SCOPES.split("---\n"))
-def test_scopes_agree_with_symtable(code):
-    node = ast.parse(code).body[0]
-    found = facts(node, import_paths([]))
-    ours = found.reads | found.later.reads | found.binds | found.may_bind
-    assert ours | found.later.mutates == _globals(symtable.symtable(code, "", "exec"))
+def test_what_a_page_binds_agrees_with_symtable(code):
+    """A statement that needs a name is told from one that binds it as Python does."""
+    table = symtable.symtable(code, "", "exec")
+    found = {name for node in ast.parse(code).body for name, _ in bindings(node)}
+    assert found == _bound(table)
 
 
-def _globals(table):
+def _bound(table):
+    """The names of the page that a statement binds, in functions of it too."""
     found = set()
     for symbol in table.get_symbols():
-        is_global = table.get_type() == "module" or symbol.is_global()
-        if is_global and (symbol.is_referenced() or symbol.is_assigned()):
+        is_page = table.get_type() == "module" or symbol.is_declared_global()
+        if is_page and (symbol.is_assigned() or symbol.is_imported()):
             found.add(symbol.get_name())
-    return found.union(*(_globals(child) for child in table.get_children()))
+    return found.union(*(_bound(child) for child in table.get_children()))
 
 
 def test_a_decorator_of_the_pages_own_object_changes_it():

@@ -236,6 +236,7 @@ def test_values_stand_in_any_directive_and_not_in_code(book):
         "~~~\n\n```{list-table}\n* - {value}`x + 3`\n  - {value}`x + 4`\n```\n\n"
         "| a |\n|---|\n| {value}`x + 5` |\n\n> {value}`x + 6`\n\n"
         "```{code-block} text\n{value}`print('never')`\n```\n\n"
+        "Write `` {value}`told` `` for a value, ``{value}`told` `` as well.\n\n"
         "```{figure} missing.png\nA caption of {value}`x + 7`\n```\n",
     )
     (book.root / "docs" / "missing.png").write_bytes(b"")
@@ -244,6 +245,7 @@ def test_values_stand_in_any_directive_and_not_in_code(book):
     for number in range(42, 49):
         assert str(number) in text
     assert "{value}`print('never')`" in text
+    assert text.count("{value}`told`") == 2
 
 
 def test_figures_are_shown_with_and_without_asking(book):

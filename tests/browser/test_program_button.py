@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from executed_book._compare import same_output
+from executed_book.checking.comparison import same_output
 
 CELL = "div.cell:has(button.program-copy)"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from pathlib import Path
 
@@ -35,10 +36,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture(scope="session")
-def book(tmp_path_factory: pytest.TempPathFactory) -> Book:
-    """The book, executed or taken from the build's own cache."""
+def book() -> Book:
+    """The book, executed or taken from the build's own cache, and its programs run.
+
+    Programs that fail are told chapter by chapter, not here.
+    """
     settings = read_settings(ROOT / "conf", DOCS, {})
-    made = execute(settings, Progress())
+    settings = dataclasses.replace(settings, rules=settings.rules - {"programs"})
+    made = execute(settings, Progress(), verify=True)
     assert not made.errors, "\n\n".join(map(str, made.errors))
     return made
 

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from executed_book._programs import program
-from executed_book._slice import SourceCell
-from executed_book._snippets import source_cells
 from executed_book.book import Book
 from executed_book.model import Cell, Chapter, Executed
-from executed_book.running.programs import Ran, run_programs
+from executed_book.programs import SourceCell, program
+from executed_book.programs.snippets import source_cells
+from executed_book.programs.verdicts import Promise, Verdicts
+from executed_book.programs.verify import Offer, verify
+from executed_book.running.progress import Progress
 
 
 def pairs(chapter: Chapter) -> list[tuple[Cell, Cell]]:
@@ -61,34 +62,32 @@ def test_each_chapter_has_three_exercises(book: Book, docname: str):
     assert book.executed[docname].chapter.text.count(":class: exercise") >= 3
 
 
-def unsolved(executed: Executed) -> Iterator[tuple[str, str]]:
-    """For each exercise its place, and a program that checks it as handed out."""
+def unsolved(executed: Executed, verdicts: Verdicts) -> Iterator[Offer]:
+    """Each exercise as handed out, with the checks of its solution."""
     chapter, cells = executed.chapter, source_cells(executed)
     for exercise, solution in pairs(chapter):
         place = f"docs/{chapter.docname}.md:{exercise.line}"
         assert "assert " in solution.source, f"{place}: the solution asserts nothing"
         check = SourceCell(checks(exercise.source, solution.source))
-        yield (
-            place,
-            program([*cells[: exercise.number], check], exercise.number, "#").text,
-        )
+        made = program([*cells[: exercise.number], check], exercise.number, "#")
+        promise = Promise(made.text, unsolved=True)
+        yield Offer(chapter.path, exercise.line, "the exercise", promise, verdicts)
 
 
 @pytest.fixture(scope="session")
-def attempts(book: Book, compiled: dict[str, str]) -> dict[str, Ran]:
-    """All exercises as handed out, checked: each place with what happened."""
-    found = [pair for executed in book.executed.values() for pair in unsolved(executed)]
-    texts = [text for _, text in found]
-    places = [place for place, _ in found]
-    ran = run_programs(texts, jobs=2, environment=compiled)
-    return dict(zip(places, ran, strict=True))
+def attempts(book: Book) -> dict[str, list[Offer]]:
+    """All exercises as handed out, checked."""
+    found = {
+        docname: list(unsolved(book.executed[docname], offers[0].verdicts))
+        for docname, offers in book.offers.items()
+        if offers
+    }
+    verify([offer for some in found.values() for offer in some], 2, Progress())
+    return found
 
 
 def test_exercises_do_not_pass_their_solutions_checks(
-    attempts: dict[str, Ran], docname: str
+    attempts: dict[str, list[Offer]], docname: str
 ):
-    for place, run in attempts.items():
-        if place.startswith(f"docs/{docname}.md:"):
-            assert run.status != 0, f"{place}: the exercise passes before it is solved"
-            # A name that only the solution defines would fail for the wrong reason.
-            assert "NameError" not in (run.raised or ""), f"{place}: {run.raised}"
+    problems = [str(offer.error) for offer in attempts.get(docname, []) if offer.error]
+    assert not problems, "\n\n".join(problems)

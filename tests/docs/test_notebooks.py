@@ -10,9 +10,10 @@ from pathlib import Path
 
 import nbformat
 
-from executed_book._snippets import chapter_notebook
 from executed_book.book import Book
 from executed_book.model import Executed
+from executed_book.programs.snippets import chapter_notebook
+from executed_book.programs.verdicts import Promise
 
 
 def failure(
@@ -40,10 +41,28 @@ def failure(
 
 
 def test_notebooks_run(book: Book, tmp_path: Path, compiled: dict[str, str]):
-    every = list(book.executed.values())
+    """Those that were not found to run before: verdicts are kept as for programs."""
+    waiting = []
+    for docname, executed in book.executed.items():
+        promise = Promise(nbformat.writes(chapter_notebook(executed)))
+        verdicts = book.offers[docname][0].verdicts
+        if not verdicts.has(promise) or verdicts.problem(promise):
+            waiting.append((executed, promise, verdicts))
     with ThreadPoolExecutor(max_workers=2) as pool:
-        said = list(pool.map(lambda one: failure(one, tmp_path, compiled), every))
+        said = [
+            pool.submit(failure, executed, tmp_path, compiled)
+            for executed, *_ in waiting
+        ]
+        failed = []
+        for one, told in zip(waiting, said, strict=True):
+            if told.result():
+                failed.append(one)
+            else:
+                one[2].note(one[1], None)
     # In pairs they disturb each other's timings: those that fail run again, alone.
-    again = [one for one, text in zip(every, said, strict=True) if text]
-    failed = [text for one in again if (text := failure(one, tmp_path))]
-    assert not failed, "\n\n".join(failed)
+    problems = []
+    for executed, promise, verdicts in failed:
+        problem = failure(executed, tmp_path)
+        verdicts.note(promise, problem)
+        problems += [problem] if problem else []
+    assert not problems, "\n\n".join(problems)

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
 
-from .._compare import same_output
 from ..errors import PageError
 from ..model import Cell, Chapter, Executed, Provenance, Value, ValueResult
+from .comparison import same_output
 from .text import pinned_text
 
 #: How far apart two numbers in pinned text may be: another CPU rounds otherwise.
@@ -109,14 +109,17 @@ def check_pins(
             chapter.path,
             1,
             "the chapter's outputs are not pinned",
-            "read them on the page, then accept them with 'nox -s pin'",
+            "read them on the page, then accept them with 'python -m executed_book pin'",
         )
         return
     try:
         pinned = read_pins(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
         yield PageError(
-            path, 1, f"not a file of pins: {error}", "write it anew with 'nox -s pin'"
+            path,
+            1,
+            f"not a file of pins: {error}",
+            "write it anew with 'python -m executed_book pin'",
         )
         return
     now = pins_of(executed)
@@ -140,7 +143,7 @@ def check_pins(
                 cell.line if cell else 1,
                 f"cell {cell.number if cell else 0} is new or has changed"
                 " since its output was pinned",
-                "read its output on the page, then accept it with 'nox -s pin'",
+                "read its output on the page, then accept it with 'python -m executed_book pin'",
             )
         is_whole = len(chapter.cells) == len(executed.run.results)
         if j == j_end and is_whole and not unmatched:
@@ -148,7 +151,7 @@ def check_pins(
                 chapter.path,
                 1,
                 f"{i_end - i} pinned cells are no longer on the page",
-                "accept that with 'nox -s pin'",
+                "accept that with 'python -m executed_book pin'",
                 pinned[i].source,
             )
 
@@ -167,6 +170,6 @@ def _compared(
             chapter.path,
             cell.line if cell else 1,
             f"cell {cell.number if cell else 0} does not give what is pinned",
-            "mend the cell; or if the new output is right, accept it with 'nox -s pin'",
+            "mend the cell; or if the new output is right, accept it with 'python -m executed_book pin'",
             detail,
         )

@@ -230,7 +230,7 @@ def _claims(statements: Iterable[Statement]) -> dict[int, list[Statement]]:
 # -- how many there are
 
 
-def count(page: PageText, executed: Executed | None, has_rows: bool) -> Counts:
+def count_claims(page: PageText, executed: Executed | None, has_rows: bool) -> Counts:
     """The counts of one page; with the rows of its tables if they are claims."""
     statements = page.statements
     universal = [s for s in statements if s.is_universal]

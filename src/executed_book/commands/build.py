@@ -25,10 +25,12 @@ def build(
     output: Path,
     progress: Progress,
     overrides: Mapping[str, str] | None = None,
+    verify: bool = False,
 ) -> None:
     """Execute the book and publish it at `output`.
 
-    `overrides` are options of Sphinx's to use in place of those in `conf.py`.
+    `overrides` are options of Sphinx's to use in place of those in `conf.py`. If
+    `verify`, the programs on its pages are run by themselves before.
 
     Raises:
         BookError: something is wrong; `output` is as it was before.
@@ -39,10 +41,11 @@ def build(
         progress.note("another build is at work here: waiting for it")
     with site.work_alone():
         site.check([settings.source, config], settings.exclude)
-        book = execute(settings, progress)
+        book = execute(settings, progress, verify)
         if book.errors:
             raise BookError(_report(book))
         progress.note(book.count_cells())
+        progress.note(book.count_programs())
         progress.note(_records_note(book))
         progress.note(f"{book.counts}; 'claims' lists those that are not bound")
         rendering = Rendering(config, site.work, settings.source, overrides or {})
@@ -70,7 +73,7 @@ def _records_note(book: Book) -> str:
     if book.stale:
         lines.append(
             f"{len(book.stale)} records are stale and not shown: their cells have"
-            " changed; 'nox -s docs_gpu' makes them anew"
+            " changed; 'python -m executed_book record' makes them anew"
         )
         lines += [f"  {name}" for name in book.stale]
     return "\n".join(lines)

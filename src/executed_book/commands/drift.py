@@ -1,6 +1,6 @@
 """`snapshot` and `drift`: what another version of JAX makes of the book.
 
-`nox -s drift` takes a snapshot on each version, keeps how they differ in the
+`snapshot` is taken on each version, keeps how they differ in the
 repository, and writes a page of it.
 """
 

@@ -80,11 +80,16 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     build = commands.add_parser("build", help="execute the book and publish the site")
     build.add_argument("--output", type=Path, default=Path("_build/html"))
+    build.add_argument(
+        "--verify", action="store_true", help="run the programs of its cells as well"
+    )
     build.set_defaults(run=_build)
     execute = commands.add_parser("execute", help="execute the book, render nothing")
     execute.set_defaults(run=_execute)
     claims = commands.add_parser("claims", help="list the claims that name no check")
     claims.set_defaults(run=_claims)
+    verify = commands.add_parser("verify", help="run every program by itself")
+    verify.set_defaults(run=_verify)
     pin = commands.add_parser("pin", help="accept the outputs as they are now")
     pin.set_defaults(run=_pin)
     record = commands.add_parser("record", help="write what this platform gives")
@@ -98,7 +103,7 @@ def _parser() -> argparse.ArgumentParser:
     drift.add_argument("--kept", type=Path, default=Path("outputs/drift"))
     drift.add_argument("--page", type=Path, default=Path("docs/releases.md"))
     drift.set_defaults(run=_drift)
-    for command in (build, execute, claims, pin, record, snapshot):
+    for command in (build, execute, verify, claims, pin, record, snapshot):
         command.add_argument("--source", type=Path, default=Path("docs"))
         command.add_argument("--config", type=Path, default=Path("conf"))
         command.add_argument("--cache", type=Path, help="where runs are kept")
@@ -106,7 +111,7 @@ def _parser() -> argparse.ArgumentParser:
             "-D", metavar="NAME=VALUE", action="append", default=[], type=_override
         )
         command.add_argument("--jobs", type=_count, help="chapters at once")
-    for command in (execute, claims, pin, record, snapshot):
+    for command in (execute, verify, claims, pin, record, snapshot):
         command.add_argument(
             "--only", nargs="+", action="extend", metavar="CHAPTER", help="by name"
         )
@@ -145,8 +150,8 @@ def _build(options: argparse.Namespace, progress: Progress) -> None:
 
     # The folder itself must not be resolved: a link is refused.
     output = Path.cwd() / options.output
-    config = options.config.resolve()
-    build(_settings(options), config, output, progress, dict(options.D))
+    config, overrides = options.config.resolve(), dict(options.D)
+    build(_settings(options), config, output, progress, overrides, options.verify)
 
 
 def _execute(options: argparse.Namespace, progress: Progress) -> None:
@@ -163,6 +168,15 @@ def _claims(options: argparse.Namespace, progress: Progress) -> None:
     for error in book.unbound:
         print(f"{os.path.relpath(error.path)}:{error.line}: {error.message}")
     print(book.counts)
+
+
+def _verify(options: argparse.Namespace, progress: Progress) -> None:
+    from ..book import execute
+    from ..errors import raise_all
+
+    book = execute(_settings(options), progress, verify=True)
+    raise_all(book.errors)
+    progress.note(book.count_programs())
 
 
 def _pin(options: argparse.Namespace, progress: Progress) -> None:

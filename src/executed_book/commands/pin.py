@@ -7,8 +7,8 @@ import difflib
 from collections.abc import Iterator
 from pathlib import Path
 
-from .._compare import same_output
 from ..book import Book, execute
+from ..checking.comparison import same_output
 from ..checking.pins import (
     RELATIVE_TOLERANCE,
     is_pin_file,

@@ -14,11 +14,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from .._compare import same_output
-from .._programs import Program
+from ..checking.comparison import same_output
 from ..checking.pins import RELATIVE_TOLERANCE, pin_path, pins_of, read_pins
 from ..errors import PageError
 from ..model import Chapter, Executed, Output, Provenance
+from ..programs import Program
 from ..running.fingerprint import digest
 from ..running.store import write_whole
 
@@ -169,7 +169,7 @@ def read_records(folder: Path) -> tuple[dict[str, list[Record]], list[PageError]
                     path,
                     getattr(error, "lineno", 1),
                     f"not a record ({type(error).__name__}: {error})",
-                    "delete it, or write it again with 'nox -s docs_gpu'",
+                    "delete it, or write it again with 'python -m executed_book record'",
                 )
             )
         else:

@@ -24,7 +24,14 @@ from .options import (
 from .prose import check_prose
 from .statements import StatementReader
 
-_ROLE = re.compile(r"(?<![`\w])\{(value|measured|eval)\}`([^`]+)`(?!`)")
+#: A span of code in running text, with the name of its role if it has one. Roles that
+#: are told of inside a span (`` {value}`x` ``) are part of that span.
+_SPAN = re.compile(
+    r"(?<![`\\])(?:\{(?P<role>[\w:+.-]+)\})?(?P<ticks>`+)"
+    r"(?P<text>(?:(?!\n\s*\n).)+?)(?<!`)(?P=ticks)(?!`)",
+    re.DOTALL,
+)
+_ROLES = frozenset({"value", "measured", "eval"})
 
 
 @dataclass
@@ -214,20 +221,22 @@ def _values(
     numbered = list(running)
     text = "\n".join(content for _, content in numbered)
     found = []
-    for role in _ROLE.finditer(text):
-        line = numbered[text.count("\n", 0, role.start())][0]
-        if role[1] == "eval":
+    for span in _SPAN.finditer(text):
+        if span["role"] not in _ROLES:
+            continue
+        line = numbered[text.count("\n", 0, span.start())][0]
+        if span["role"] == "eval":
             errors.append(
                 PageError(
                     path,
                     line,
-                    f"{role[0]} asks a running kernel, and there is none",
-                    f"write {{value}}`{role[2]}`, which is evaluated after the cell"
-                    " above",
+                    f"{span[0]} asks a running kernel, and there is none",
+                    f"write {{value}}`{span['text']}`, which is evaluated after"
+                    " the cell above",
                 )
             )
             continue
-        found.append(Value(role[1], " ".join(role[2].split()), line))
+        found.append(Value(span["role"], " ".join(span["text"].split()), line))
     return found
 
 

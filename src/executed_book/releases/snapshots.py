@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from .._compare import same_output
 from ..book import Book
+from ..checking.comparison import same_output
 from ..checking.pins import RELATIVE_TOLERANCE
 from ..checking.text import pinned_text
 from ..errors import BookError

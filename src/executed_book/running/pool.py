@@ -117,6 +117,8 @@ class Pool:
         finally:
             for _, worker in self._at_work():
                 worker.let_go()
+            for _, worker in self._at_work():
+                worker.close()
 
     def _begin(self, task: Task) -> None:
         self._running[task] = None
@@ -165,9 +167,10 @@ class Pool:
         stuck = self._let_go.pop(task, None) is not None
         was_late = task in self._late
         self._late.discard(task)
-        again = task.ended(worker, None if stuck else worker.status(), was_late)
-        worker.close()
-        return again
+        try:
+            return task.ended(worker, None if stuck else worker.status(), was_late)
+        finally:
+            worker.close()
 
     def _look_at_the_clock(self) -> list[tuple[Task, Worker]]:
         """Let go of those that are late; the ones that do not even end then."""

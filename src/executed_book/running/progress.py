@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -52,17 +52,39 @@ class Progress:
         if not (self.console.is_terminal and waiting):
             yield
             return
-        with Bars(
+        with self._bar("cells") as self._bars:
+            yield
+        self._bars = None
+
+    def _bar(self, *units: str) -> Bars:
+        return Bars(
             TextColumn("  {task.description}"),
             BarColumn(bar_width=24),
             MofNCompleteColumn(),
-            TextColumn("cells"),
+            *map(TextColumn, units),
             TimeElapsedColumn(),
             console=self.console,
             transient=True,
-        ) as self._bars:
-            yield
-        self._bars = None
+        )
+
+    @contextlib.contextmanager
+    def steps(self, total: int, what: str) -> Iterator[Callable[[], None]]:
+        """Show how many of `total` things are done; call what this gives after each."""
+        if self.console.is_terminal:
+            with self._bar() as bars:
+                bar = bars.add_task(what, total=total)
+                yield lambda: bars.advance(bar)
+            return
+        done, said = 0, time.monotonic()
+
+        def step() -> None:
+            nonlocal done, said
+            done += 1
+            if time.monotonic() - said > SAY_EVERY or done == total:
+                said = time.monotonic()
+                self._say(f"  {done}/{total} {what}")
+
+        yield step
 
     def started(self, docname: str) -> None:
         self._began[docname] = self._said[docname] = time.monotonic()

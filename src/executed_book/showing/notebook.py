@@ -58,6 +58,8 @@ def _parts(page: ExecutedPage) -> Iterator[tuple[Cell | Prose, list[Notebook]]]:
         cell = _code_cell(part, next(results), program.text if program else None)
         if part.check in receipts:
             cell["metadata"]["receipt"] = receipts[part.check]
+        if (reason := page.snippets.reasons.get(part.number - 1)) is not None:
+            cell["metadata"]["no-program"] = reason
         elsewhere = page.records.get(part.number, [])
         if elsewhere:
             cell["metadata"]["device"] = provenance.device

@@ -7,19 +7,23 @@ from __future__ import annotations
 
 import functools
 import os
-from dataclasses import asdict, dataclass
+import re
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
 
-from ._programs import NoFaithfulProgram, Program, header, notebook, program, script
-from ._slice import Page, SourceCell
-from .checking.text import has_value
-from .errors import PageError
-from .model import Cell, CellResult, Chapter, Executed
-from .running.fingerprint import digest, file_digest
-from .running.store import Store
+from ..checking.text import has_value
+from ..errors import PageError
+from ..model import Cell, CellResult, Chapter, Executed
+from ..running.fingerprint import digest, file_digest
+from ..running.store import Store
+from .assembly import Program, Programs, header
+from .cells import SourceCell
+from .downloads import notebook, script
+from .page import NoFaithfulProgram, Page
 
 
 @dataclass(frozen=True)
@@ -30,11 +34,13 @@ class Snippets:
         programs: one a cell, None where the chapter says why there is none.
         script: the chapter as a Python script.
         notebook: the chapter as a notebook without outputs, in its file format.
+        reasons: why a cell has no program, by its index, where not the chapter says so.
     """
 
     programs: list[Program | None]
     script: str
     notebook: str
+    reasons: dict[int, str] = field(default_factory=dict, hash=False)
 
 
 def snippets_of(executed: Executed, store: Store) -> tuple[Snippets, list[PageError]]:
@@ -42,20 +48,14 @@ def snippets_of(executed: Executed, store: Store) -> tuple[Snippets, list[PageEr
 
     Slicing is most of what a build does when nothing has to be executed.
     """
-    chapter = executed.chapter
-    cells = source_cells(executed)
-    facts = [chapter.text, [cell.displays for cell in cells], page_header(executed)]
-    key = digest([facts, _own_digest()])
+    chapter, cells = executed.chapter, source_cells(executed)
+    seen = [[cell.displays, cell.prints, cell.fails_at] for cell in cells]
+    key = digest([chapter.text, seen, page_header(executed), _own_digest()])
     kept = store.load(chapter.docname, key)
     if kept is not None:
-        programs = [
-            p and Program(p["text"], p["cell"], tuple(map(tuple, p["kept"])))
-            for p in kept["programs"]
-        ]
+        programs = [p and program_from(p) for p in kept["programs"]]
         return Snippets(programs, kept["script"], kept["notebook"]), []
     programs, errors = programs_of(executed)
-    if errors:
-        return Snippets(programs, "", ""), errors
     made = Snippets(
         programs,
         chapter_script(executed),
@@ -66,12 +66,16 @@ def snippets_of(executed: Executed, store: Store) -> tuple[Snippets, list[PageEr
     return made, errors
 
 
+def program_from(plain: dict[str, Any]) -> Program:
+    """The inverse of `dataclasses.asdict` for a program."""
+    return Program(**{**plain, "kept": tuple(map(tuple, plain["kept"]))})
+
+
 @functools.cache
 def _own_digest() -> str:
     """A digest of what makes programs."""
-    folder = Path(__file__).parent
-    names = ("_slice", "_facts", "_known", "_programs", "_snippets")
-    return digest([file_digest(folder / f"{name}.py") for name in names])
+    files = sorted(Path(__file__).parent.glob("*.py"))
+    return digest([file_digest(path) for path in files])
 
 
 def source_cells(executed: Executed) -> list[SourceCell]:
@@ -82,6 +86,8 @@ def source_cells(executed: Executed) -> list[SourceCell]:
             tags=cell.tags,
             raises=_raised(cell, result),
             displays=has_value(result),
+            prints=_prints(result),
+            fails_at=_fails_at(cell, result),
             no_program=_NOT_RUN if cell.is_skipped else cell.no_program,
         )
         for cell, result in executed
@@ -96,6 +102,21 @@ def _raised(cell: Cell, result: CellResult) -> str | None:
     if cell.raises is None and cell.may_raise and result.failure is not None:
         return f"{result.failure.name}: "
     return cell.raises
+
+
+def _prints(result: CellResult) -> bool:
+    """Whether a cell wrote something to stdout."""
+    return any(item.get("name") == "stdout" for item in result.outputs)
+
+
+def _fails_at(cell: Cell, result: CellResult) -> int | None:
+    """The line of the statement that failed; None if that was no statement's.
+
+    The line of the failure itself may be one of a function that the statement called.
+    """
+    told = result.failure.traceback if result.failure is not None else ""
+    frame = re.search(rf"(?m)^  Cell {cell.number}, line (\d+)$", told)
+    return int(frame[1]) if frame else None
 
 
 def page_header(executed: Executed) -> str:
@@ -115,8 +136,7 @@ def programs_of(
     and does not say why.
     """
     chapter = executed.chapter
-    page = Page(source_cells(executed))
-    first = page_header(executed)
+    made = programs_by_cell(executed)
     programs: list[Program | None] = []
     errors: list[PageError] = []
     for k, cell in enumerate(chapter.cells):
@@ -124,10 +144,19 @@ def programs_of(
         if cell.no_program is not None or cell.is_skipped:
             continue
         try:
-            programs[k] = program(page, k, first)
+            programs[k] = made.of(k)
         except NoFaithfulProgram as failure:
             errors.append(_no_program(chapter, cell, failure))
     return programs, errors
+
+
+def programs_by_cell(executed: Executed) -> Programs:
+    """What makes a chapter's programs, the short ones and the whole ones.
+
+    The whole program of a cell is there for one whose short program was run and found
+    to show something else than its page does.
+    """
+    return Programs(Page(source_cells(executed)), page_header(executed))
 
 
 def _no_program(chapter: Chapter, cell: Cell, failure: NoFaithfulProgram) -> PageError:

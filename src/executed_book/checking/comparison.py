@@ -4,9 +4,10 @@ Numbers written as floating point may differ by a tolerance; the rest must be th
 up to what differs whenever the same code stands in another file: where it stands.
 """
 
-import difflib
+import functools
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 RTOL = 1e-5
@@ -77,17 +78,24 @@ def same_output(
 def differences(
     expected: str, got: str, rtol: float = RTOL, atol: float = ATOL
 ) -> list[Difference]:
-    """Every difference between two outputs, in order; see `same_output`."""
+    """Every difference between two outputs, in order; see `same_output`.
+
+    As many lines as possible are paired with one that matches them, and of the ways to
+    do so one that pairs the most identical lines.
+    """
     wanted, had = _lines(expected), _lines(got)
-    places = [_without_places(line) for line in wanted]
-    # Lines that match a counterpart are given its text, so that difflib pairs them.
-    levelled = _levelled(places, [_without_places(line) for line in had], rtol, atol)
-    matcher = difflib.SequenceMatcher(None, places, levelled, autojunk=False)
-    return [
-        Difference(i + 1, "\n".join(wanted[i:j]), "\n".join(had[m:n]))
-        for tag, i, j, m, n in matcher.get_opcodes()
-        if tag != "equal"
-    ]
+    pairs = _paired(
+        [_without_places(line) for line in wanted],
+        [_without_places(line) for line in had],
+        lambda e, g: _close(e, g, rtol, atol),
+    )
+    found, i, m = [], 0, 0
+    for j, n in [*pairs, (len(wanted), len(had))]:
+        if i < j or m < n:
+            texts = "\n".join(wanted[i:j]), "\n".join(had[m:n])
+            found.append(Difference(i + 1, *texts))
+        i, m = j + 1, n + 1
+    return found
 
 
 def _lines(text: str) -> list[str]:
@@ -101,19 +109,44 @@ def _without_places(line: str) -> str:
     return line
 
 
-def _levelled(wanted: list[str], had: list[str], rtol: float, atol: float) -> list[str]:
-    by_shape: dict[str, list[str]] = {}
-    for line in wanted:
-        by_shape.setdefault(_shape(line), []).append(line)
-    return [
-        next(
-            (w for w in by_shape.get(_shape(h), ()) if _close(w, h, rtol, atol)),
-            h,
-        )
-        for h in had
-    ]
+def _paired(
+    wanted: list[str], had: list[str], close: Callable[[str, str], bool]
+) -> list[tuple[int, int]]:
+    """The positions, in both texts, of the lines that are paired."""
+    # Nearly always the texts match line by line. Closeness is not transitive, so this
+    # is no special case of pairing identical lines first.
+    if len(wanted) == len(had) and all(map(close, wanted, had)):
+        return [(i, i) for i in range(len(wanted))]
+    start = 0
+    while start < min(len(wanted), len(had)) and wanted[start] == had[start]:
+        start += 1
+    rows, columns = len(wanted) - start, len(had) - start
+    # best[i][m]: what pairing the lines from there on is worth. One more pair is worth
+    # more than all pairs being identical.
+    pair = rows + columns + 1
+    best = [[0] * (columns + 1) for _ in range(rows + 1)]
+    worth: dict[tuple[int, int], int] = {}
+    for i in reversed(range(rows)):
+        below, row = best[i + 1], best[i]
+        for m in reversed(range(columns)):
+            e, g = wanted[start + i], had[start + m]
+            row[m] = max(below[m], row[m + 1])
+            if e == g or close(e, g):
+                worth[i, m] = pair + (e == g)
+                row[m] = max(row[m], below[m + 1] + worth[i, m])
+    pairs, i, m = [(k, k) for k in range(start)], 0, 0
+    while i < rows and m < columns:
+        if (i, m) in worth and best[i][m] == best[i + 1][m + 1] + worth[i, m]:
+            pairs.append((start + i, start + m))
+            i, m = i + 1, m + 1
+        elif best[i][m] == best[i + 1][m]:
+            i += 1
+        else:
+            m += 1
+    return pairs
 
 
+@functools.lru_cache(maxsize=4096)
 def _shape(line: str) -> str:
     # Arrays are padded to the width of their longest number, which may be another one.
     return re.sub(r" *\0 *", "\0", _FLOAT.sub("\0", line)) if _has_float(line) else line
@@ -124,6 +157,10 @@ def _has_float(line: str) -> bool:
 
 
 def _close(wanted: str, had: str, rtol: float, atol: float) -> bool:
+    if wanted == had:
+        return True
+    if _shape(wanted) != _shape(had):
+        return False
     pairs = zip(_FLOAT.findall(wanted), _FLOAT.findall(had), strict=True)
     return all(
         e == g or math.isclose(float(e), float(g), rel_tol=0.0, abs_tol=bound)

@@ -1,0 +1,136 @@
+"""One cell of a page: what the book knows of it, and its statements."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from .magics import Magic, python_of
+from .scopes import FUNCTIONS, Scope, scopes
+
+
+@dataclass(frozen=True)
+class SourceCell:
+    """One code cell of a page.
+
+    Args:
+        code: its source, magics included.
+        tags: the cell's tags; those tagged `keep` set state for all later cells.
+        raises: the announced failure, `"TypeError: words"`, or None.
+        displays: whether the executed page shows a value for the last expression;
+            None if that is not known, which is then told from the syntax.
+        prints: whether it printed something; None if that is not known.
+        fails_at: the line, from 1, of the statement that raised the announced failure;
+            None if that is not known, and then it is the last statement.
+        no_program: the chapter's reason for having no program, or None.
+    """
+
+    code: str
+    tags: frozenset[str] = frozenset()
+    raises: str | None = None
+    displays: bool | None = None
+    prints: bool | None = None
+    fails_at: int | None = None
+    no_program: str | None = None
+
+
+@dataclass(frozen=True)
+class ParsedCell:
+    """A cell in plain Python, its magics replaced by what they run.
+
+    Attributes:
+        lines: its text; statements that shared a line stand on lines of their own.
+        nodes: its statements.
+        walked: for each statement, all that it consists of.
+        scopes: the names of each function and class.
+        magics: the lines that hold a magic without a counterpart in Python.
+        is_python: False for a cell that announces that it does not parse.
+        awaits: whether it awaits something outside of its functions.
+        fails_at: the line of the statement that raises the announced failure.
+    """
+
+    source: SourceCell
+    lines: tuple[str, ...]
+    nodes: tuple[ast.stmt, ...] = ()
+    walked: tuple[Sequence[ast.AST], ...] = ()
+    scopes: Mapping[ast.AST, Scope] = field(default_factory=dict)
+    magics: tuple[Magic, ...] = ()
+    is_python: bool = True
+    awaits: bool = False
+    fails_at: int = 0
+
+
+def parse(cell: SourceCell) -> ParsedCell:
+    """A cell's statements, after IPython's own transformation of its magics.
+
+    >>> parse(SourceCell("a = 1; b = 2")).lines
+    ('a = 1', 'b = 2')
+    """
+    try:
+        text, tree, magics = python_of(cell.code)
+        _compile(cell, tree)
+    except SyntaxError as error:
+        lines = tuple(cell.code.split("\n"))
+        if cell.raises is not None:
+            return ParsedCell(cell, lines, is_python=False)
+        why = (error.lineno or 1, f"not plain Python ({error.msg})")
+        return ParsedCell(cell, lines, magics=(why,), is_python=False)
+    if cell.code.lstrip("\n").startswith("%%timeit"):
+        cell = replace(cell, displays=False)
+    lines, moved = _one_a_line(tuple(text.rstrip("\n").split("\n")), tree)
+    if moved:
+        tree = ast.parse("\n".join(lines))
+    fails_at = len(lines)
+    if cell.fails_at is not None:
+        fails_at = cell.fails_at + sum(line <= cell.fails_at for line in moved)
+    walked = tuple(list(ast.walk(node)) for node in tree.body)
+    return ParsedCell(
+        cell,
+        lines,
+        tuple(tree.body),
+        walked,
+        scopes("\n".join(lines), itertools.chain.from_iterable(walked)),
+        tuple(magics),
+        awaits=any(map(_awaits, tree.body)) if _may_await(lines) else False,
+        fails_at=fails_at,
+    )
+
+
+def _compile(cell: SourceCell, tree: ast.Module) -> None:
+    """Finds what is wrong with code that parses; only asked where that is announced."""
+    if (cell.raises or "").startswith(("SyntaxError", "IndentationError")):
+        flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        compile(tree, "<cell>", "exec", flags=flags, dont_inherit=True)
+
+
+def _one_a_line(
+    lines: tuple[str, ...], tree: ast.Module
+) -> tuple[tuple[str, ...], list[int]]:
+    """Puts top-level statements that share a line on lines of their own.
+
+    Also gives the line of each that was put on another.
+    """
+    split, moved = list(lines), list[int]()
+    for before, node in reversed(list(itertools.pairwise(tree.body))):
+        if before.end_lineno == node.lineno:
+            raw = split[node.lineno - 1].encode()
+            first, rest = raw[: before.end_col_offset], raw[node.col_offset :]
+            split[node.lineno - 1 : node.lineno] = [first.decode(), rest.decode()]
+            moved.append(node.lineno)
+    return tuple(split), moved
+
+
+def _may_await(lines: Sequence[str]) -> bool:
+    return any("await" in line or "async" in line for line in lines)
+
+
+def _awaits(node: ast.AST) -> bool:
+    if isinstance(node, ast.Await | ast.AsyncFor | ast.AsyncWith):
+        return True
+    if isinstance(node, FUNCTIONS):
+        return False
+    if getattr(node, "is_async", 0):
+        return True
+    return any(map(_awaits, ast.iter_child_nodes(node)))

@@ -1,0 +1,112 @@
+"""The whole chapter to take away: as one script, and as a notebook."""
+
+import ast
+import re
+from collections.abc import Sequence
+
+import nbformat
+from nbformat import NotebookNode
+
+from .assembly import Edit, awaiting, edit, indented, is_displayed, printed
+from .cells import ParsedCell, SourceCell
+from .magics import commented
+from .page import Page
+
+
+def script(parts: Sequence[SourceCell | str], header: str) -> str:
+    """A chapter as one script.
+
+    Args:
+        parts: the chapter in order: its cells, and its prose as Markdown text. Of the
+            prose only the headings are kept, as comments.
+        header: the first line, a comment.
+
+    A cell that is announced to raise prints the class and the message of what it
+    raised, and the script goes on; it stops if the cell does not raise. What only
+    IPython understands is written as a comment.
+    """
+    page = Page([part for part in parts if isinstance(part, SourceCell)])
+    lines, k = [header], 0
+    for part in parts:
+        if isinstance(part, str):
+            lines += [f"\n# {line}" for line in _headings(part)]
+            continue
+        lines += ["", "# %%", _script_cell(page, k)]
+        k += 1
+    return "\n".join([*lines, ""])
+
+
+def _headings(prose: str) -> list[str]:
+    fenced = re.sub(r"(?ms)^(`{3,}|:{3,}).*?^\1", "", prose)
+    return re.findall(r"(?m)^#+ .+$", fenced)
+
+
+def _script_cell(page: Page, k: int) -> str:
+    cell = page.cells[k]
+    if _is_foreign(cell):
+        return "\n".join(f"# {line}".rstrip() for line in _typed_lines(cell))
+    if not cell.is_python:
+        compiled = f'compile({cell.source.code!r}, "<cell>", "exec")'
+        return _expected_to_raise(compiled, cell.source.raises or "")
+    lines = commented(cell.lines, cell.nodes) if cell.magics else cell.lines
+    statements = page.of(k)
+    edits = list[Edit]()
+    node = statements[-1].node if statements else None
+    if isinstance(node, ast.Expr) and lines[node.lineno - 1] in cell.lines:
+        if cell.source.raises is None and is_displayed(page, cell, node):
+            edits = list(printed(node, cell.lines))
+    text = "\n".join(edit(lines, edits)).strip("\n")
+    if cell.awaits:
+        run = "import asyncio\n\n\n" + awaiting(cell, cell.nodes, text)
+        text = f"{run}\n\n\nasyncio.run(main())"
+    if cell.source.raises is None:
+        return text
+    return _expected_to_raise(text, cell.source.raises)
+
+
+def _is_foreign(cell: ParsedCell) -> bool:
+    """Whether a cell as a whole is no Python: `%%bash`, say, or a mistake."""
+    raises = cell.source.raises is not None
+    if not (cell.is_python or raises) or (cell.magics and raises):
+        return True
+    return any(name.startswith("%%") for _, name in cell.magics)
+
+
+def _typed_lines(cell: ParsedCell) -> list[str]:
+    return cell.source.code.strip("\n").split("\n")
+
+
+def _expected_to_raise(text: str, announced: str) -> str:
+    message = f"this cell was announced to raise {announced}"
+    return "\n".join(
+        [
+            "try:",
+            indented(text),
+            "except Exception as error:",
+            '    print(f"{type(error).__name__}: {error}")',
+            "else:",
+            f"    raise AssertionError({message!r})",
+        ]
+    )
+
+
+def notebook(parts: Sequence[SourceCell | str]) -> NotebookNode:
+    """A chapter as a notebook without outputs; `parts` as in `script`.
+
+    Cells that are announced to raise carry the tag `raises-exception`, so that running
+    all cells goes on after them.
+    """
+    v4 = nbformat.v4
+    cells = []
+    for i, part in enumerate(parts):
+        if isinstance(part, str):
+            cells.append(v4.new_markdown_cell(part.strip("\n"), id=f"part-{i}"))
+            continue
+        tags = part.tags | ({"raises-exception"} if part.raises else set())
+        metadata = {"tags": sorted(tags)} if tags else {}
+        code = part.code.strip("\n")
+        cells.append(v4.new_code_cell(code, id=f"part-{i}", metadata=metadata))
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    made: NotebookNode = v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
+    nbformat.validate(made)
+    return made

@@ -1,0 +1,364 @@
+"""What one statement needs and changes, noted while it is walked.
+
+`State` is what the page holds so far, `Run` the walk of one statement over it. A run
+notes needs at once: whatever is read adds the statements in its history, whatever is
+changed adds them too and gets this statement in its own.
+
+State that no name of the page holds, a random generator hidden in a library, the files,
+the settings, is a thing like others, under a name in angle brackets.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from . import known
+from .objects import (
+    KEYS,
+    NOTHING,
+    Box,
+    Iterator_,
+    Library,
+    Made,
+    Mask,
+    Thing,
+    Value,
+    reach,
+)
+
+T = TypeVar("T", bound=Thing)
+
+
+@dataclass(frozen=True)
+class Binding:
+    """What a name of the page may be, and the statements that made it so."""
+
+    value: Value = NOTHING
+    history: Mask = 0
+
+
+@dataclass
+class Cache:
+    """What JAX keeps of a function that it has traced.
+
+    `filled` are the statements that may have traced it; `versions` tell, for each of
+    these calls, which statements had made what the function reads.
+    """
+
+    filled: Mask = 0
+    versions: list[dict[object, Mask]] = field(default_factory=list)
+
+
+@dataclass
+class Watch:
+    """What a part of a walk does beyond the things made in it.
+
+    Attributes:
+        since: the serial number of the first thing made in it.
+        reads: what it read, and the statements that had made that.
+        changes, prints: whether it did.
+    """
+
+    since: int
+    reads: dict[object, Mask] = field(default_factory=dict)
+    changes: bool = False
+    prints: bool = False
+
+
+class TooMuch(Exception):
+    """A statement takes too long to be followed in detail."""
+
+
+class State:
+    """What a page holds after the statements walked so far."""
+
+    def __init__(self, donates: bool = False) -> None:
+        self.names: dict[str, Binding] = {}
+        self.hidden: dict[str, Thing] = {
+            name: Thing(0, 0) for name in known.HIDDEN_STATES
+        }
+        self.caches: dict[object, Cache] = {}
+        self.libraries: dict[str, Library] = {}
+        self.serials = itertools.count(1)
+        self.deep: dict[Value, Mask] = {}
+        #: What refers to things weakly, and may be told when they are gone.
+        self.weak: list[Made] = []
+        #: How often a thing came to hold something more.
+        self.kept = 0
+        #: The dotted path behind each imported name.
+        self.paths: dict[str, str] = {}
+        #: Whether the page donates or deletes arrays: only then are they followed.
+        self.donates = donates
+        #: Whether annotations are not evaluated.
+        self.lazy_annotations = False
+        #: The names that were ever bound to a figure or axes.
+        self.drawing_names: set[str] = set()
+        #: What counts traces from now on.
+        self.observers: Value = NOTHING
+        #: What this cell draws on.
+        self.canvas: Thing | None = None
+
+    def library(self, path: str) -> Value:
+        """The thing that stands for a library's module, function or object."""
+        found = self.libraries.get(path)
+        if found is None:
+            found = self.libraries[path] = Library(path)
+        return frozenset((found,))
+
+
+class Run:
+    """The walk of one statement.
+
+    Attributes:
+        bit: the statement, as a set of statements.
+        needs: the earlier statements that it depends on directly.
+        prints: whether it may print; `prints_traced` whether it may do so only because
+            something is traced or computed for the first time; `prints_below` whether
+            another process may print for it.
+        missing: the names that it reads and that nothing defines.
+        hidden: what hides which names are used: (line, words).
+        environment: whether it sets what a later import may read.
+        touched: the hidden states that it changes.
+        runs_unknown: whether it calls what no table knows.
+    """
+
+    #: So many calls of functions are followed in one statement.
+    LIMIT = 2000
+    #: So many containers of a kind are told apart in one statement.
+    MANY = 40
+
+    def __init__(self, state: State, index: int) -> None:
+        self.state = state
+        self.bit: Mask = 1 << index
+        self.needs: Mask = 0
+        self.prints = self.prints_traced = self.prints_below = False
+        self.missing: set[str] = set()
+        self.hidden: list[tuple[int, str]] = []
+        self.environment = False
+        self.touched: set[str] = set()
+        self.runs_unknown = False
+        self.traces: list[Watch] = []
+        self.watches: list[Watch] = []
+        self.filled: list[Cache] = []
+        self.redirects: list[Value] = []
+        self.sites: dict[tuple[object, ...], Thing] = {}
+        self.boxes: defaultdict[str, int] = defaultdict(int)
+        self.calls = 0
+        #: What a library that was given it is calling just now.
+        self.calling: set[Thing] = set()
+        #: The journal of the branch being walked: each name's binding before it.
+        self.journal: dict[str, Binding | None] | None = None
+
+    # -- making things
+
+    def make(self, kind: Callable[..., T], *arguments: object, **options: object) -> T:
+        """A new thing of this statement."""
+        return kind(self.bit, next(self.state.serials), *arguments, **options)
+
+    def box(self, kind: str, items: Value = NOTHING, keys: Value = NOTHING) -> Value:
+        """A new container or array. A statement that makes many makes one of them."""
+        count = self.boxes[kind] = self.boxes[kind] + 1
+        made = self.sites.get((kind,)) if count >= self.MANY else None
+        if made is None:
+            made = self.make(Box, kind, items)
+            if count >= self.MANY:
+                self.sites[(kind,)] = made
+        self.keep(made, items)
+        self.keep(made, keys, KEYS)
+        return frozenset((made,))
+
+    def row(self, *parts: Value) -> Value:
+        """A tuple of known length."""
+        items = NOTHING.union(*parts)
+        if self.boxes["tuple"] > self.MANY:
+            return self.box("tuple", items)
+        self.boxes["tuple"] += 1
+        return frozenset((self.make(Box, "tuple", items, parts),))
+
+    def array(self) -> Value:
+        """An array of JAX: nothing, unless the page donates some."""
+        return self.box("array") if self.state.donates else NOTHING
+
+    # -- reading
+
+    def deep(self, value: Value) -> Mask:
+        """The statements that made and changed what can be reached from a value."""
+        if not value:
+            return 0
+        found = self.state.deep.get(value)
+        if found is None:
+            found = 0
+            for thing in reach(value):
+                found |= thing.history
+            self.state.deep[value] = found
+        return found
+
+    def read(self, value: Value) -> None:
+        self.needs |= self.deep(value)
+
+    def look(self, name: str) -> None:
+        """Reads a hidden state."""
+        self.needs |= self.deep(frozenset((self.state.hidden[name],)))
+
+    # -- changing
+
+    def change(self, thing: Thing) -> None:
+        """Notes that a thing is changed, and what it shares with others."""
+        for one in _with_shares(thing):
+            if isinstance(one, Library):
+                self.touch(known.SETTINGS)
+                self.environment |= one.path.startswith(known.BEFORE_IMPORTS)
+            elif not one.frozen:
+                self.spend(one)
+
+    def spend(self, thing: Thing) -> None:
+        """The same for one thing that may be frozen: a donated array is gone."""
+        self.needs |= thing.history
+        if thing.history & self.bit == 0:
+            thing.history |= self.bit
+            self.state.deep.clear()
+        for watch in self.watches:
+            watch.changes |= thing.serial < watch.since
+
+    def empty(self, thing: Thing) -> None:
+        """Takes all out of a container: what put it there counts no longer."""
+        self.needs |= thing.made
+        thing.history = thing.made | self.bit
+        self.state.deep.clear()
+        for watch in self.watches:
+            watch.changes |= thing.serial < watch.since
+
+    def change_all(self, value: Value) -> None:
+        for thing in value:
+            self.change(thing)
+
+    def touch(self, name: str, given: Value = NOTHING) -> None:
+        """Changes a hidden state, which may keep what it is given."""
+        state = self.state.hidden.get(name)
+        if state is None:
+            state = self.state.hidden[name] = Thing(0, 0)
+        self.touched.add(name)
+        self.look(name)
+        self.spend(state)
+        if given:
+            self.keep(state, given)
+
+    def keep(self, thing: Thing, value: Value, name: str = "*") -> None:
+        """Lets a thing hold a value, besides what it holds already."""
+        held = thing.fields.get(name, NOTHING)
+        if value and not value <= held:
+            thing.fields[name] = held | value
+            self.state.kept += 1
+            self.state.deep.clear()
+
+    # -- printing
+
+    def print(self) -> None:
+        if self.redirects:
+            self.change_all(self.redirects[-1])
+        else:
+            self.prints = True
+            self.prints_traced |= bool(self.traces)
+            for watch in self.watches:
+                watch.prints = True
+
+    def print_below(self) -> None:
+        """Prints where Python's `sys.stdout` has no say, or to one kept before."""
+        self.prints_below = True
+        self.print()
+
+    # -- traces
+
+    @contextmanager
+    def watched(self) -> Iterator[Watch]:
+        """Notes what happens inside."""
+        watch = Watch(next(self.state.serials))
+        self.watches.append(watch)
+        try:
+            yield watch
+        finally:
+            self.watches.pop()
+
+    @contextmanager
+    def traced(self, key: object) -> Iterator[None]:
+        """What happens inside may happen once for many calls under this key."""
+        with self.watched() as trace:
+            self.traces.append(trace)
+            try:
+                yield
+            finally:
+                self.traces.pop()
+        if self.traces:
+            self.traces[-1].reads |= trace.reads
+        cache = self.state.caches.setdefault(key, Cache())
+        observed = bool(self.state.observers)
+        differs = trace.changes or trace.prints or observed
+        if differs or _conflicts(cache, trace.reads):
+            self.needs |= cache.filled
+        self.observe()
+        cache.versions.append(trace.reads)
+        self.filled.append(cache)
+
+    def observe(self) -> None:
+        """Tells what counts traces of one more."""
+        self.change_all(self.state.observers)
+
+    def clear_traces(self) -> None:
+        """All that was traced will be traced again."""
+        for cache in self.state.caches.values():
+            if self.is_certain:
+                cache.filled = 0
+                cache.versions.clear()
+            cache.filled |= self.bit
+        self.filled.clear()
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether what is walked now is sure to run."""
+        return True
+
+    def note_read(self, key: object, history: Mask) -> None:
+        """A call that is kept depends on this."""
+        if self.traces:
+            self.traces[-1].reads[key] = history
+
+    def end(self) -> None:
+        """Fills the caches, once all of the statement has been walked."""
+        for cache in self.filled:
+            cache.filled |= self.bit
+
+
+def _with_shares(thing: Thing) -> list[Thing]:
+    if not isinstance(thing, Made) or not thing.shares:
+        return [thing]
+    ordered: list[Thing] = [thing]
+    found, queue = {thing, *ordered}, [*ordered]
+    while queue:
+        one = queue.pop()
+        for shared in getattr(one, "shares", NOTHING):
+            if shared not in found:
+                found.add(shared)
+                ordered.append(shared)
+                queue.append(shared)
+    return ordered
+
+
+def _conflicts(cache: Cache, reads: dict[object, Mask]) -> bool:
+    return any(
+        version[key] != reads[key]
+        for version in cache.versions
+        for key in version.keys() & reads.keys()
+    )
+
+
+def is_used_up(thing: Thing) -> bool:
+    """Whether a thing changes by being used at all: a generator, an open file."""
+    if isinstance(thing, Iterator_):
+        return True
+    path = thing.path if isinstance(thing, Made) else ""
+    return bool(path) and path.startswith(known.USED_UP)

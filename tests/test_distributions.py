@@ -1,0 +1,63 @@
+"""The two wheels hold what they are for, and say what else they need."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("hatchling")
+
+ROOT = Path(__file__).parents[1]
+SOURCES = {"justafter": ROOT, "executed_book": ROOT / "src" / "executed_book"}
+
+
+@pytest.fixture(scope="module", params=SOURCES)
+def wheel(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[str, Path]:
+    """The name of a package and its wheel, built from what stands here."""
+    folder = tmp_path_factory.mktemp("wheel")
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)],
+        cwd=SOURCES[request.param],
+        check=True,
+        capture_output=True,
+    )
+    (made,) = folder.glob("*.whl")
+    return request.param, made
+
+
+def test_a_wheel_holds_its_own_package_whole_and_no_other(wheel: tuple[str, Path]):
+    name, path = wheel
+    folder = ROOT / "src" / name
+    files = {
+        f"{name}/{file.relative_to(folder).as_posix()}"
+        for file in folder.rglob("*")
+        if file.suffix in {".py", ".css", ".js", ".typed"}
+    }
+    packed = {n for n in zipfile.ZipFile(path).namelist() if ".dist-info/" not in n}
+    assert files <= packed
+    assert {n.split("/")[0] for n in packed} == {name}
+    assert f"{name}/pyproject.toml" not in packed
+
+
+def test_the_engine_says_what_it_lacks(tmp_path: Path):
+    """In an interpreter that finds the package alone, in one line and a way out."""
+    (tmp_path / "executed_book").symlink_to(SOURCES["executed_book"])
+    ran = subprocess.run(
+        [sys.executable, "-S", "-m", "executed_book", "build"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 1
+    assert "Traceback" not in ran.stderr
+    assert "which is not installed here" in ran.stderr
+    assert "pip install executed-book" in ran.stderr
