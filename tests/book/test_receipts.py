@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -264,6 +265,38 @@ def test_paragraphs_that_begin_with_bold_words_are_claims(tmp_path: Path):
     lead, why = read.statements[-2:]
     assert (lead.text, lead.checks, lead.claim) == ("It is so.", (), 3)
     assert (why.text, why.checks, why.claim) == ("That is why.", ("a",), 3)
+
+
+def test_marks_inside_code_are_text(tmp_path: Path):
+    page = tmp_path / "page.md"
+    page.write_text("# T\n\nWrite `` {check}`name` `` after it. {check}`real`\n")
+    statement = read_page(page, tmp_path).statements[-1]
+    assert statement.checks == ("real",)
+    assert statement.text == "Write {check}`name` after it."
+
+
+def test_marks_in_a_notebook_have_its_lines(tmp_path: Path):
+    cell = {
+        "cell_type": "markdown",
+        "metadata": {},
+        "source": "One.\n\nAll. {check}`a`",
+    }
+    plain = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell]}
+    page = tmp_path / "page.ipynb"
+    page.write_text(json.dumps(plain, indent=1))
+    reading = read_page(page, tmp_path)
+    assert [s.checks for s in reading.statements] == [(), ("a",)]
+    assert reading.statements[1].line == reading.statements[0].line + 2
+
+
+def test_a_check_that_is_announced_to_raise_names_its_sentences_too(book):
+    raising = PAGE.replace(
+        ":tags: [check]\n:check: odd\nassert (",
+        ':check: odd\n:raises: "KeyError: 7"\nsquares[7], (',
+    )
+    output = refusal(book, raising)
+    assert "announces 'KeyError: 7' and raises another" in output
+    assert "“Squares grow.”" in output
 
 
 def test_a_configuration_that_is_not_understood(book):

@@ -11,11 +11,15 @@ import pytest
 
 from executed_book.book import Book, execute
 from executed_book.commands.configuration import read_settings
+from executed_book.reading.pages import read_pages
 from executed_book.running.progress import Progress
 
 from .conftest import DOCS
 
 CONF = DOCS.parent / "conf"
+
+#: What the README says of how many sentences have a check.
+LEAST = 100
 
 #: A page, a check, and how what it expects is turned into something false.
 MUTATIONS = [
@@ -89,3 +93,10 @@ def test_nothing_else_is_wrong_with_the_false_book(false_book):
     for error in false_book.errors:
         by_page[str(error.path)] += 1
     assert len(false_book.errors) == len(MUTATIONS), dict(by_page)
+
+
+def test_as_many_sentences_are_bound_as_the_readme_says():
+    pages, _ = read_pages(DOCS)
+    bound = sum(bool(s.checks) for page in pages for s in page.statements)
+    assert bound > LEAST
+    assert "more than a hundred sentences" in (DOCS.parent / "README.md").read_text()

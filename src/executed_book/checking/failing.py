@@ -72,7 +72,7 @@ class _Flow:
     found: list[Assertion] = field(default_factory=list)
     control: int = FIXED
     depth: int = 0
-    top: int = FIXED
+    top: ast.stmt | None = None
     local: frozenset[str] = frozenset()
     modules: set[str] = field(default_factory=set)
 
@@ -85,7 +85,7 @@ class _Flow:
         except SyntaxError:  # magics, which only IPython reads
             return list(_by_words(source))
         for statement in body:
-            self.top = self.reads(statement)
+            self.top = statement
             self.statement(statement)
         return self.found
 
@@ -98,7 +98,7 @@ class _Flow:
             case ast.Assert():
                 self._judge(node, self.may_fail(node.test))
             case ast.Raise() if node.exc and "AssertionError" in ast.dump(node.exc):
-                self._judge(node, self.depth > 0 and self.top == LIVE)
+                self._judge(node, self._is_in_live_code())
             case ast.Import() | ast.ImportFrom():
                 self._import(node)
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
@@ -166,7 +166,7 @@ class _Flow:
         """A function of the page computes; its arguments may be anything."""
         self._assign([ast.Name(node.name, ast.Store())], LIVE)
         own = dict.fromkeys(_bound_in(node), LIVE)
-        called = _Flow({**self.sources, **own}, depth=1, top=LIVE)
+        called = _Flow({**self.sources, **own}, depth=1)
         for inner in ast.walk(node):
             if isinstance(inner, ast.Assert):
                 self._judge(inner, called.may_fail(inner.test))
@@ -210,6 +210,10 @@ class _Flow:
         code = ast.unparse(node).split("\n")[0]
         self.found.append(Assertion(node.lineno, can_fail, code))
 
+    def _is_in_live_code(self) -> bool:
+        """Whether a branch, a loop or a function that computes comes here or not."""
+        return self.depth > 0 and (self.top is None or self.reads(self.top) == LIVE)
+
     # -- expressions
 
     def of(self, node: ast.expr) -> int:
@@ -237,7 +241,7 @@ class _Flow:
         """Whether the test of an assertion can be false."""
         match test:
             case ast.Constant():
-                return not test.value and self.depth > 0 and self.top == LIVE
+                return not test.value and self._is_in_live_code()
             case ast.Tuple():
                 return not test.elts
             case ast.BoolOp(op=ast.And()):

@@ -148,9 +148,10 @@ def check_failing(page: PageText) -> Iterator[PageError]:
 
 
 def false_sentences(chapter: Chapter, cell: Cell) -> str:
-    """What a failure of a cell makes false, in words; empty if nothing names it."""
+    """What a failure of a cell makes false, as the end of a message of that failure."""
     named = [s for s in chapter.statements if cell.check and cell.check in s.checks]
-    return "; ".join(f"line {s.line}, {_quoted(s)}" for s in named)
+    said = "; ".join(f"line {s.line}, {_quoted(s)}" for s in named)
+    return f", so that this does not hold: {said}" if said else ""
 
 
 def _quoted(statement: Statement) -> str:

@@ -103,12 +103,10 @@ def _unannounced(chapter: Chapter, cell: Cell, failure: Failure) -> PageError:
             f"cell {cell.number} printed over {failure.message} characters",
             "print less: no reader will read it",
         )
-    false = false_sentences(chapter, cell)
     return PageError(
         chapter.path,
         cell.line + failure.line - 1,
-        f"cell {cell.number} raised {failure.name}"
-        + (f", so that this does not hold: {false}" if false else ""),
+        f"cell {cell.number} raised {failure.name}{false_sentences(chapter, cell)}",
         f"mend the cell; if it is to fail, write {announcement('raises', failure)}",
         failure.traceback,
     )
@@ -149,14 +147,16 @@ def _announced(chapter: Chapter, cell: Cell, result: CellResult) -> Iterator[Pag
         yield PageError(
             chapter.path,
             cell.line,
-            f"cell {cell.number} announces {name} and raises nothing",
+            f"cell {cell.number} announces {name} and raises nothing"
+            + false_sentences(chapter, cell),
             "drop :raises:, or mend the cell so that it fails as the page says",
         )
     elif name not in _names(failure) or not _said(words, failure.message):
         yield PageError(
             chapter.path,
             cell.line + failure.line - 1,
-            f"cell {cell.number} announces {cell.raises!r} and raises another",
+            f"cell {cell.number} announces {cell.raises!r} and raises another"
+            + false_sentences(chapter, cell),
             f"write {announcement('raises', failure)}, or mend the cell",
             failure.traceback,
         )

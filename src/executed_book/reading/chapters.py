@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 
 from ..errors import PageError
 from ..model import Cell, Chapter, Prose, Statement, Value
-from .markdown import Stretch, running_text, stretches
+from .markdown import SPAN, Stretch, running_text, stretches
 from .notebooks import NotANotebook, notebook_stretches
 from .options import (
     cell_options,
@@ -24,13 +23,6 @@ from .options import (
 from .prose import check_prose
 from .statements import StatementReader
 
-#: A span of code in running text, with the name of its role if it has one. Roles that
-#: are told of inside a span (`` {value}`x` ``) are part of that span.
-_SPAN = re.compile(
-    r"(?<![`\\])(?:\{(?P<role>[\w:+.-]+)\})?(?P<ticks>`+)"
-    r"(?P<text>(?:(?!\n\s*\n).)+?)(?<!`)(?P=ticks)(?!`)",
-    re.DOTALL,
-)
 _ROLES = frozenset({"value", "measured", "eval"})
 
 
@@ -221,7 +213,7 @@ def _values(
     numbered = list(running)
     text = "\n".join(content for _, content in numbered)
     found = []
-    for span in _SPAN.finditer(text):
+    for span in SPAN.finditer(text):
         if span["role"] not in _ROLES:
             continue
         line = numbered[text.count("\n", 0, span.start())][0]

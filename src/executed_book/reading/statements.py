@@ -16,7 +16,7 @@ from markdown_it.token import Token
 
 from ..errors import PageError
 from ..model import Statement
-from .markdown import LITERAL, Stretch, directive_body, tokens_of
+from .markdown import LITERAL, SPAN, Stretch, directive_body, tokens_of
 
 #: What a sentence in universal words may be, that no check is asked of.
 NO_CLAIM = ("definition", "instruction", "title")
@@ -24,15 +24,15 @@ NO_CLAIM = ("definition", "instruction", "title")
 #: Where sentences define words or ask the reader for something.
 _NO_CLAIMS_HERE = frozenset({"glossary", "exercise"})
 
-_MARK = re.compile(r"(?<![`\w])\{(check|no-check)\}`([^`]+)`(?!`)")
+_MARKS = frozenset({"check", "no-check"})
 _UNIVERSAL = re.compile(
     r"(?<![\w-])(every|every(?:thing|where|body|one)|each|never|always|what(?:so)?ever|"
     r"whenever|whichever|wherever|nothing|none|nobody|nowhere|only|must|cannot|can't|"
     r"all|(?<!yes or )no)(?![\w-])",
     re.IGNORECASE,
 )
-#: Where no sentence ends and no word counts: code, roles, math, targets of links.
-_OPAQUE = re.compile(r"(?:\{[\w:+-]+\})?(`+).+?\1|\$[^$\n]+\$|\]\([^)\s]*\)", re.DOTALL)
+#: Where no sentence ends and no word counts, besides code: math, targets of links.
+_OPAQUE = re.compile(r"\$[^$\n]+\$|\]\([^)\s]*\)")
 _END = re.compile(r"(?<!e\.g)(?<!i\.e)(?<!cf)(?<!vs)[.!?][\"'”)\]*_]*(?:\s+|$)")
 _IS_LINK = re.compile(r"\[[^\]]*\]\([^)]*\)")
 _LEAD = re.compile(r"\*\*([^*]+)\*\*\s*")
@@ -59,7 +59,7 @@ class StatementReader:
         return tuple(
             found
             for piece in texts
-            for found in self._text(tokens_of(piece.text), piece.line, True)
+            for found in self._text(piece.tokens, piece.first, True)
         )
 
     def _text(
@@ -121,10 +121,10 @@ class StatementReader:
         checks: list[str] = []
         exempt = None
         for mark in marks:
-            if mark[1] == "check":
-                checks += names_in(mark[2])
-            elif mark[2] in NO_CLAIM:
-                exempt = mark[2]
+            if mark["role"] == "check":
+                checks += names_in(mark["text"])
+            elif mark["text"] in NO_CLAIM:
+                exempt = mark["text"]
             else:
                 self.errors.append(
                     PageError(
@@ -149,12 +149,12 @@ def names_in(text: str) -> list[str]:
 
 def _sentences(text: str, start: int) -> Iterator[tuple[int, int, list[re.Match[str]]]]:
     """Where each sentence begins and ends, with the marks in and right after it."""
-    bare = _hide(text)
+    bare, marks = _hide(text), _marks_in(text)
     ends = [m.end() for m in _END.finditer(bare, start)]
     for end in [*(e for e in ends if e < len(text)), len(text)]:
-        marks = list(_MARK.finditer(text, start, end))
+        own = [mark for mark in marks if start <= mark.start() < end]
         if bare[start:end].strip():
-            yield start + _indent(bare[start:end]), end, marks
+            yield start + _indent(bare[start:end]), end, own
         start = end
 
 
@@ -164,8 +164,15 @@ def _indent(text: str) -> int:
 
 def _hide(text: str) -> str:
     """The text with blanks for marks, and a letter for what is not prose."""
-    text = _MARK.sub(lambda m: " " * len(m[0]), text)
-    return _OPAQUE.sub(lambda m: "x" * len(m[0]), text)
+
+    def hidden(span: re.Match[str]) -> str:
+        return (" " if span["role"] in _MARKS else "x") * len(span[0])
+
+    return _OPAQUE.sub(lambda m: "x" * len(m[0]), SPAN.sub(hidden, text))
+
+
+def _marks_in(text: str) -> list[re.Match[str]]:
+    return [span for span in SPAN.finditer(text) if span["role"] in _MARKS]
 
 
 def _plain(text: str) -> str:
@@ -174,9 +181,15 @@ def _plain(text: str) -> str:
     >>> _plain("**Both** give `a + b`, see {doc}`the page </b>`. {check}`sum`")
     'Both give a + b, see the page.'
     """
-    text = _MARK.sub("", text)
-    text = re.sub(r"\{(?:value|measured)\}`[^`]*`", "…", text)
-    text = re.sub(r"\{[\w:+-]+\}`([^`<]*?)\s*(?:<[^>`]*>)?`", r"\1", text)
+    text = SPAN.sub(_plain_span, text)
     text = re.sub(r"\[([^\]]*)\](?:\([^)]*\)|\{[^}]*\})", r"\1", text)
-    text = re.sub(r"(`+)\s?(.+?)\s?\1", r"\2", text)
     return " ".join(re.sub(r"\*\*|(?<!\w)\*(?=\w)|(?<=\w)\*(?!\w)", "", text).split())
+
+
+def _plain_span(span: re.Match[str]) -> str:
+    role, text = span["role"], span["text"].strip()
+    if role in _MARKS:
+        return ""
+    if role in ("value", "measured", "receipts"):
+        return "…"
+    return re.sub(r"\s*<[^>]*>$", "", text) if role else text

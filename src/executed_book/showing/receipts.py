@@ -142,9 +142,10 @@ def _keep_together(tick: nodes.raw) -> None:
 
 def _add(cell: nodes.container, receipt: dict[str, Any]) -> None:
     parts = cell.findall(nodes.container)
-    source = next(p for p in parts if p.get("nb_element") == "cell_code_source")
-    source["ids"].append(check_anchor(receipt["name"]))
-    cell.insert(cell.index(source) + 1, _note(receipt))
+    shown = (p for p in parts if p.get("nb_element") == "cell_code_source")
+    source = next(shown, None)
+    (cell if source is None else source)["ids"].append(check_anchor(receipt["name"]))
+    cell.insert(0 if source is None else cell.index(source) + 1, _note(receipt))
 
 
 def _note(receipt: dict[str, Any]) -> nodes.container:

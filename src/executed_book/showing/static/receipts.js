@@ -11,7 +11,7 @@
   function content(tick) {
     const name = decodeURIComponent(tick.hash.slice(1));
     const check = document.getElementById(name);
-    if (!check) return null;
+    if (!check?.querySelector("pre")) return null;
     const panel = document.createElement("div");
     panel.className = "receipt-panel";
     panel.id = `${tick.id}-panel`;
