@@ -73,6 +73,16 @@ def test_on_a_phone_a_press_opens_a_sheet_within_the_screen(visit):
     assert opened.errors == []
 
 
+def test_a_check_that_is_not_folded_tells_what_it_holds_to_who_comes_by_a_tick(visit):
+    page = visit("receipts.html", scripts=False).page
+    note = page.locator(".receipt-note", has_text="A sum over one axis")
+    expect(note).to_be_hidden()
+    page.click("#claim-one-number")
+    expect(note).to_be_visible()
+    note.locator("a").click()
+    assert page.url.endswith("#claim-one-number")
+
+
 def test_without_scripts_a_tick_is_a_link_that_unfolds_the_check(visit):
     page = visit("receipts.html", scripts=False).page
     check = page.locator("#check-odd-numbers")
