@@ -114,8 +114,8 @@ class Book:
 def execute(settings: Settings, progress: Progress, verify: bool = False) -> Book:
     """Bring every chapter below `settings.source` to a run that holds.
 
-    A chapter that fails does not stop the others, and what has run is kept. If `verify`,
-    the programs that wait for it are run as well.
+    A chapter that fails does not stop the others, and what has run is kept. If
+    `verify`, the programs that wait for it are run as well.
 
     Raises:
         BookError: there is no such folder, or JAX does not start at all.
@@ -186,6 +186,7 @@ class _Building:
             settings.not_executed,
             settings.rules,
             settings.claims,
+            settings.cache / "read",
         )
         chapters = [r.chapter for r in readings if r.chapter is not None]
         if settings.only is not None:

@@ -489,3 +489,43 @@ def test_what_outputs_show():
         {"output_type": "error", "ename": "TypeError", "evalue": "m", "traceback": []},
     ]
     assert printed_text(outputs) == "a\nb\nTypeError: m"
+
+
+@pytest.mark.parametrize(
+    ("code", "written"),
+    [
+        ("!echo hello", "# !echo hello"),
+        ("%env A=1\nb = 2\nb", "# %env A=1\nb = 2\nprint(repr(b))"),
+        ("if True:\n    !ls -l\n    c = 1", "if True:\n    pass  # !ls -l\n    c = 1"),
+        ("names = !ls", "# names = !ls"),
+        ("%%bash\necho hello", "# %%bash\n# echo hello"),
+        ("def f(:", "# def f(:"),
+    ],
+)
+def test_a_script_carries_what_is_not_python_as_comments(code, written):
+    """So a page with `no-program` cells, or without that rule, has a script."""
+    text = script([SourceCell(code)], HEADER)
+    assert text == f"{HEADER}\n\n# %%\n{written}\n"
+    [run] = run_programs([text])
+    assert run.status == 0, run.stderr
+
+
+def test_a_script_has_imports_from_the_future_at_its_top():
+    cells = [SourceCell("a = 1"), SourceCell("from __future__ import annotations\na")]
+    [run] = run_programs([script(cells, HEADER)])
+    assert run.shown == "1"
+
+
+def test_a_cell_that_awaits_may_annotate_its_variables():
+    code = "async def one():\n    return 1\nn: int = await one()\nm: str"
+    cells = [SourceCell(code), SourceCell("n")]
+    texts = [script(cells, HEADER), program(cells, 1, HEADER).text]
+    assert [run.shown for run in run_programs(texts)] == ["1", "1"]
+
+
+def test_texts_of_thousands_of_lines_are_compared_in_a_moment():
+    lines = [f"{i} {i * 0.5}" for i in range(5_000)]
+    [found] = differences("\n".join(lines), "\n".join([*lines[:9], "new", *lines[9:]]))
+    assert (found.line, found.got) == (10, "new")
+    other = [f"other {i}" for i in range(5_000)]
+    assert len(differences("\n".join(lines), "\n".join(other))) == 1

@@ -10,6 +10,9 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+#: Texts that differ in more lines than this, multiplied, differ as a whole.
+_MOST_PAIRS = 4_000_000
+
 RTOL = 1e-5
 ATOL = 1e-8
 
@@ -117,10 +120,10 @@ def _paired(
     # is no special case of pairing identical lines first.
     if len(wanted) == len(had) and all(map(close, wanted, had)):
         return [(i, i) for i in range(len(wanted))]
-    start = 0
-    while start < min(len(wanted), len(had)) and wanted[start] == had[start]:
-        start += 1
-    rows, columns = len(wanted) - start, len(had) - start
+    start, end = _same_ends(wanted, had)
+    rows, columns = len(wanted) - start - end, len(had) - start - end
+    if rows * columns > _MOST_PAIRS:  # too long to look for the best pairing
+        rows = columns = 0
     # best[i][m]: what pairing the lines from there on is worth. One more pair is worth
     # more than all pairs being identical.
     pair = rows + columns + 1
@@ -143,7 +146,17 @@ def _paired(
             i += 1
         else:
             m += 1
-    return pairs
+    return pairs + [(len(wanted) - k, len(had) - k) for k in range(end, 0, -1)]
+
+
+def _same_ends(wanted: list[str], had: list[str]) -> tuple[int, int]:
+    """How many lines are identical at the start, and at the end of what is left."""
+    shorter, start, end = min(len(wanted), len(had)), 0, 0
+    while start < shorter and wanted[start] == had[start]:
+        start += 1
+    while start + end < shorter and wanted[-1 - end] == had[-1 - end]:
+        end += 1
+    return start, end
 
 
 @functools.lru_cache(maxsize=4096)

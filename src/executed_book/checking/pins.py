@@ -109,7 +109,8 @@ def check_pins(
             chapter.path,
             1,
             "the chapter's outputs are not pinned",
-            "read them on the page, then accept them with 'python -m executed_book pin'",
+            "read them on the page, then accept them with"
+            " 'python -m executed_book pin'",
         )
         return
     try:
@@ -143,7 +144,8 @@ def check_pins(
                 cell.line if cell else 1,
                 f"cell {cell.number if cell else 0} is new or has changed"
                 " since its output was pinned",
-                "read its output on the page, then accept it with 'python -m executed_book pin'",
+                "read its output on the page, then accept it with"
+                " 'python -m executed_book pin'",
             )
         is_whole = len(chapter.cells) == len(executed.run.results)
         if j == j_end and is_whole and not unmatched:
@@ -170,6 +172,7 @@ def _compared(
             chapter.path,
             cell.line if cell else 1,
             f"cell {cell.number if cell else 0} does not give what is pinned",
-            "mend the cell; or if the new output is right, accept it with 'python -m executed_book pin'",
+            "mend the cell; or if the new output is right, accept it with"
+            " 'python -m executed_book pin'",
             detail,
         )

@@ -169,7 +169,8 @@ def read_records(folder: Path) -> tuple[dict[str, list[Record]], list[PageError]
                     path,
                     getattr(error, "lineno", 1),
                     f"not a record ({type(error).__name__}: {error})",
-                    "delete it, or write it again with 'python -m executed_book record'",
+                    "delete it, or write it again with"
+                    " 'python -m executed_book record'",
                 )
             )
         else:

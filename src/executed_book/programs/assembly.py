@@ -6,8 +6,8 @@ prompt, and the two differ from a notebook cell in what they show:
 - A file shows no bare expression, so the one that the page shows becomes
   `print(repr(...))`. The prompt then shows it once as well.
 - The prompt of Python 3.12 and before shows every bare expression, so those that the
-  page does not show become `_ = ...`. Calls that only draw stay as they are, and so does
-  code whose own text may be shown, in a traceback.
+  page does not show become `_ = ...`. Calls that only draw stay as they are, and so
+  does code whose own text may be shown, in a traceback.
 - At that prompt an empty line ends an indented block, so no block has one inside and
   each is followed by one.
 - Neither awaits at its top, so the statements of a cell that does become a function.

@@ -42,9 +42,9 @@ class BuiltIns(Operations):
         self, given: Arguments, functions: Value = NOTHING, pairs: bool = False
     ) -> Value:
         """Something that goes through what it is given."""
-        sources = (*given.positional, *given.keywords.values(), given.rest)
-        if pairs and not given.rest:
-            sources = (*given.positional,)
+        # What may not be there is no argument of a function that is mapped.
+        others = filter(None, (*given.keywords.values(), given.rest))
+        sources = (*given.positional, *others)
         return frozenset((self.make(Iterator_, sources, functions, pairs),))
 
     def opens_to_write(self, path: str, given: Arguments) -> bool:

@@ -1,4 +1,4 @@
-"""Calls of whatever a value may be: functions and classes of the page are walked into."""
+"""Calls of whatever a value may be; functions of the page are walked into."""
 
 from __future__ import annotations
 

@@ -33,7 +33,15 @@ def script(parts: Sequence[SourceCell | str], header: str) -> str:
             continue
         lines += ["", "# %%", _script_cell(page, k)]
         k += 1
-    return "\n".join([*lines, ""])
+    return "\n".join([*_future_first(lines), ""])
+
+
+def _future_first(lines: list[str]) -> list[str]:
+    """Moves imports from the future to the top of a file, where Python wants them."""
+    pattern = r"(?m)^from __future__ import .+$"
+    found = [match for text in lines for match in re.findall(pattern, text)]
+    first, *rest = [re.sub(pattern, "", text) if found else text for text in lines]
+    return [first, *dict.fromkeys(found), *rest]
 
 
 def _headings(prose: str) -> list[str]:
@@ -53,8 +61,7 @@ def _script_cell(page: Page, k: int) -> str:
     edits = list[Edit]()
     node = statements[-1].node if statements else None
     if isinstance(node, ast.Expr) and lines[node.lineno - 1] in cell.lines:
-        if cell.source.raises is None and is_displayed(page, cell, node):
-            edits = list(printed(node, cell.lines))
+        edits = _shown(page, cell, node)
     text = "\n".join(edit(lines, edits)).strip("\n")
     if cell.awaits:
         run = "import asyncio\n\n\n" + awaiting(cell, cell.nodes, text)
@@ -62,6 +69,12 @@ def _script_cell(page: Page, k: int) -> str:
     if cell.source.raises is None:
         return text
     return _expected_to_raise(text, cell.source.raises)
+
+
+def _shown(page: Page, cell: ParsedCell, node: ast.Expr) -> list[Edit]:
+    if cell.source.raises is not None or not is_displayed(page, cell, node):
+        return []
+    return list(printed(node, cell.lines))
 
 
 def _is_foreign(cell: ParsedCell) -> bool:

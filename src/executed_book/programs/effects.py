@@ -1,7 +1,7 @@
 """What one statement needs and changes: a walk through its syntax, as Python runs it.
 
-Functions are walked into where they are called, with what the call gives them, so that a
-helper's global is the one that the page has at the call. Branches and loops are all
+Functions are walked into where they are called, with what the call gives them, so that
+a helper's global is the one that the page has at the call. Branches and loops are all
 taken, and what they bind is added to what was there.
 """
 
@@ -511,9 +511,9 @@ class Effects(Calls):
             given = self._arguments(node)
             self._note_spending(function, receiver)
             return self.call_method(receiver, function.attr, given)
-        if isinstance(function, ast.Name) and function.id in _NAMED:
-            if not self._is_shadowed(function.id):
-                return _NAMED[function.id](self, node)
+        name = function.id if isinstance(function, ast.Name) else ""
+        if name in _NAMED and not self._is_shadowed(name):
+            return _NAMED[name](self, node)
         callee = self.value(function)
         return self.call(callee, self._arguments(node))
 

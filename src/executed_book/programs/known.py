@@ -261,10 +261,11 @@ _NUMPY_VIEWS = _paths(
     "asarray asanyarray asarray_chkfinite ascontiguousarray asfortranarray asmatrix "
     "atleast_1d atleast_2d atleast_3d array_split broadcast_arrays broadcast_to diag "
     "diagonal dsplit expand_dims flip fliplr flipud from_dlpack frombuffer hsplit imag "
-    "matrix_transpose moveaxis ndenumerate nditer permute_dims ravel real real_if_close "
-    "require reshape rollaxis rot90 split squeeze swapaxes transpose trim_zeros unstack "
-    "vsplit lib.stride_tricks.as_strided lib.stride_tricks.sliding_window_view "
-    "ma.asarray ma.array ma.masked_array ma.getdata ma.getmask ma.getmaskarray "
+    "matrix_transpose moveaxis ndenumerate nditer permute_dims ravel real "
+    "real_if_close require reshape rollaxis rot90 split squeeze swapaxes transpose "
+    "trim_zeros unstack vsplit lib.stride_tricks.as_strided "
+    "lib.stride_tricks.sliding_window_view ma.asarray ma.array ma.masked_array "
+    "ma.getdata ma.getmask ma.getmaskarray "
     "linalg.matrix_transpose linalg.diagonal",
 )
 # Of these, those that give a list.
@@ -278,14 +279,14 @@ _NUMPY_OBJECTS = _words(
 )
 # What a call gives back as it is, so that it may be used as a decorator.
 _GIVE_FIRST = _words(
-    "abc.abstractmethod atexit.register builtins.iter dataclasses.dataclass enum.unique "
-    "flax.nnx.dataclass flax.struct.dataclass functools.total_ordering "
+    "abc.abstractmethod atexit.register builtins.iter dataclasses.dataclass "
+    "enum.unique flax.nnx.dataclass flax.struct.dataclass functools.total_ordering "
     "functools.update_wrapper importlib.reload jax.tree_util.register_dataclass "
     "jax.tree_util.register_pytree_node_class jax.tree_util.register_static "
     "jax.device_put jax.block_until_ready operator.iadd operator.ior operator.iconcat "
     "types.coroutine typing.cast typing.final typing.no_type_check typing.overload "
-    "typing.runtime_checkable warnings.deprecated chex.dataclass contextlib.nullcontext "
-    "jax.ensure_compile_time_eval types.prepare_class"
+    "typing.runtime_checkable warnings.deprecated chex.dataclass "
+    "contextlib.nullcontext jax.ensure_compile_time_eval types.prepare_class"
 )
 
 # -- functions that are given functions
@@ -299,9 +300,10 @@ _WRAP = (
         "make_jaxpr custom_batching.custom_vmap custom_derivatives.custom_jvp "
         "custom_derivatives.custom_vjp experimental.checkify.checkify named_scope "
         "experimental.shard_map.shard_map experimental.pjit.pjit experimental.pallas."
-        "pallas_call sharding.auto_axes sharding.explicit_axes profiler.annotate_function "
-        "numpy.vectorize tree_util.Partial export.export experimental.jet.jet "
-        "export experimental.custom_partitioning.custom_partitioning "
+        "pallas_call sharding.auto_axes sharding.explicit_axes "
+        "profiler.annotate_function numpy.vectorize tree_util.Partial export.export "
+        "experimental.jet.jet export "
+        "experimental.custom_partitioning.custom_partitioning "
         "custom_transpose.custom_transpose numpy.frompyfunc",
     )
     | _paths(
@@ -425,17 +427,18 @@ _CHANGE = {
 }
 # Where the outputs of NumPy's functions begin, if they are given by place.
 _UNARY = (
-    "absolute abs arccos arccosh arcsin arcsinh arctan arctanh cbrt ceil conj conjugate "
-    "cos cosh deg2rad degrees exp exp2 expm1 fabs floor invert isfinite isinf isnan log "
-    "log10 log1p log2 logical_not negative positive rad2deg radians reciprocal rint sign "
-    "signbit sin sinh sqrt square tan tanh trunc"
+    "absolute abs arccos arccosh arcsin arcsinh arctan arctanh cbrt ceil conj "
+    "conjugate cos cosh deg2rad degrees exp exp2 expm1 fabs floor invert isfinite "
+    "isinf isnan log log10 log1p log2 logical_not negative positive rad2deg radians "
+    "reciprocal rint sign signbit sin sinh sqrt square tan tanh trunc"
 )
 _BINARY = (
     "add arctan2 bitwise_and bitwise_or bitwise_xor copysign divide equal float_power "
     "floor_divide fmax fmin fmod gcd greater greater_equal heaviside hypot lcm ldexp "
-    "left_shift less less_equal logaddexp logaddexp2 logical_and logical_or logical_xor "
-    "matmul maximum minimum mod multiply not_equal power remainder right_shift subtract "
-    "true_divide dot outer choose round around compress matvec vecdot vecmat"
+    "left_shift less less_equal logaddexp logaddexp2 logical_and logical_or "
+    "logical_xor matmul maximum minimum mod multiply not_equal power remainder "
+    "right_shift subtract true_divide dot outer choose round around compress matvec "
+    "vecdot vecmat"
 )
 _OUT_FROM = {
     **dict.fromkeys(_UNARY.split(), 1),
@@ -603,16 +606,16 @@ STORING = _words(
 STORING_ELEMENTS = _words("extend extendleft update fromlist")
 #: Methods of an array of NumPy that give numbers or a copy, and those that give data.
 COPYING = _words(
-    "item tolist copy sum mean min max std var astype any all argmax argmin argsort dot "
-    "cumsum cumprod prod round flatten nonzero searchsorted take repeat tobytes clip "
-    "choose compress conj conjugate ptp trace dump dumps tofile"
+    "item tolist copy sum mean min max std var astype any all argmax argmin argsort "
+    "dot cumsum cumprod prod round flatten nonzero searchsorted take repeat tobytes "
+    "clip choose compress conj conjugate ptp trace dump dumps tofile"
 )
 ARRAY_FACTS = _words("shape dtype size ndim nbytes itemsize strides flags device")
 PURE_METHODS = _words(
     "all any argmax argmin as_text astype bit_length block_until_ready casefold "
-    "compile copy cost_analysis elements count decision_function decode describe dot encode "
-    "endswith fetchall find findall fit_predict_proba flatten format getvalue group "
-    "groups head hexdigest index isoformat item items join keys lower max mean "
+    "compile copy cost_analysis elements count decision_function decode describe dot "
+    "encode endswith fetchall find findall fit_predict_proba flatten format getvalue "
+    "group groups head hexdigest index isoformat item items join keys lower max mean "
     "memory_analysis min most_common mro name predict predict_log_proba predict_proba "
     "ravel replace report reshape round score score_samples span split startswith std "
     "strftime strip sum summary tabulate tail title toarray todense tolist "
@@ -625,9 +628,9 @@ PURE_PREFIXES = ("get_", "is_", "has_", "as_", "to_")
 #: Methods of a function that JAX has wrapped which give it a rule.
 RULES = ("def", "register", "add_", "set_")
 NEW_METHODS = _words(
-    "copy item tolist sum mean min max std var astype any all argmax argmin join format "
-    "keys predict predict_proba transform inverse_transform score decision_function "
-    "getvalue get_ydata get_xdata"
+    "copy item tolist sum mean min max std var astype any all argmax argmin join "
+    "format keys predict predict_proba transform inverse_transform score "
+    "decision_function getvalue get_ydata get_xdata"
 )
 CONTAINER_MUTATORS = _words(
     "append appendleft extend extendleft insert remove clear sort reverse update add "
@@ -698,7 +701,7 @@ class Call:
         compiles: whether what it runs is kept for later calls.
         calls: whether it calls the functions it is given; `calls_classes` whether the
             classes too.
-        changes: the places of the arguments that it changes; all are if it is not known.
+        changes: the places of the arguments that it changes; all if that is not known.
         forgets_functions: whether what it gives has done with those it was given.
         reads_data: whether it keeps none of the arrays and lists it is given.
         out_from: the place from which on arguments are outputs.

@@ -1,4 +1,4 @@
-"""What calls of libraries do to things: of built-ins, functions, methods of their types.
+"""What calls of libraries do to things: built-ins, functions, methods of their types.
 
 `known` tells it from the dotted path; what it does not know may change and keep what it
 is given, and call what can be called.
@@ -55,7 +55,7 @@ class LibraryCalls(BuiltIns):
             self._listen(path, given)
             return NOTHING
         call = known.call(path)
-        if call.wraps and not (call.gives == "first"):
+        if call.wraps and call.gives != "first":
             return self._wrap(path, given)
         self._side_effects(path, call, given)
         self._change_given(call, given)
@@ -379,7 +379,7 @@ class LibraryCalls(BuiltIns):
                 self.spend(thing)
 
     def wrapped_method(self, thing: Wrapped, name: str, given: Arguments) -> Value:
-        """A method of what a library made of a function: `lower`, `defjvp`, `setter`."""
+        """A method of what a library made of a function: `lower`, `defjvp`."""
         if name in known.CACHE_READERS:
             for inner in reach(frozenset((thing,))):
                 cache = self.state.caches.get(_key(inner))

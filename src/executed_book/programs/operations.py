@@ -459,7 +459,7 @@ class Operations(Run):
         return found | self.anew(left | right)
 
     def anew(self, value: Value) -> Value:
-        """New containers and arrays, one of each kind, that hold what the old ones do."""
+        """New containers and arrays, one of each kind, with what the old ones hold."""
         held: dict[str, Value] = {}
         keys = found = NOTHING
         for thing in value:

@@ -48,7 +48,7 @@ def scopes(source: str, nodes: Iterable[ast.AST]) -> dict[ast.AST, Scope]:
         tables[_key_of(table)].append(table)
     # Those that agree in all that the key holds come in the order of the text. Python
     # lists a scope's own tables in that order, and nested ones have other names or
-    # lines, apart from lambdas in lambdas on one line, whose parameters tell them apart.
+    # lines, apart from lambdas in lambdas on one line: their parameters differ.
     owners.sort(key=lambda n: (n.lineno, n.col_offset))
     found: dict[ast.AST, Scope] = {}
     for node in owners:

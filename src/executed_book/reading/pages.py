@@ -10,7 +10,8 @@ from sphinx.util.matching import Matcher, get_matching_files
 
 from ..errors import PageError
 from ..model import Chapter
-from .chapters import Reading, docname_of, read_page
+from .chapters import Reading, docname_of
+from .kept import Readings
 
 #: Files with these endings may hold code cells.
 SUFFIXES = (".md", ".ipynb")
@@ -34,12 +35,16 @@ def find_chapters(
     exclude: Iterable[str] = (),
     not_executed: Iterable[str] = (),
     rules: Collection[str] = (),
+    kept: Path | None = None,
 ) -> tuple[list[Chapter], list[PageError]]:
     """Every page that executes, sorted by path, and what is wrong with any page.
 
-    Pages that match a pattern in `not_executed` are left as they are.
+    Pages that match a pattern in `not_executed` are left as they are. `kept` is a
+    folder for chapters whose text was read before.
     """
-    readings, errors = read_pages(source, include, exclude, not_executed, rules)
+    readings, errors = read_pages(
+        source, include, exclude, not_executed, rules, kept=kept
+    )
     return [r.chapter for r in readings if r.chapter is not None], errors
 
 
@@ -50,8 +55,10 @@ def read_pages(
     not_executed: Iterable[str] = (),
     rules: Collection[str] = (),
     claims: Mapping[str, Collection[str]] | None = None,
+    kept: Path | None = None,
 ) -> tuple[list[Reading], list[PageError]]:
     """Every page, sorted by path, and what is wrong with any of them."""
+    pages = Readings(kept)
     left_alone = Matcher(list(not_executed))
     readings: list[Reading] = []
     errors: list[PageError] = []
@@ -70,7 +77,7 @@ def read_pages(
             continue
         if left_alone(path.relative_to(source).as_posix()):
             continue
-        reading = read_page(path, source, rules, claims=claims)
+        reading = pages.read(path, source, rules, claims)
         errors += reading.errors
         readings.append(reading)
     return readings, errors

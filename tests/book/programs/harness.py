@@ -124,6 +124,11 @@ class Verdict:
     why: str = ""
     text: str = ""
 
+    @property
+    def is_bad(self) -> bool:
+        """Whether it is wrong, or refused without being one of the unclear pages."""
+        return self.kind != "right"
+
 
 Cells = list[SourceCell]
 
@@ -173,13 +178,18 @@ def execute(pages: Mapping[str, Sequence[SourceCell]]) -> dict[str, list[Shown]]
 
 def informed(cells: Sequence[SourceCell], shown: Sequence[Shown]) -> Cells:
     """A page's cells with what its run tells of them."""
-    return [replace(c, displays=s.displays) for c, s in zip(cells, shown, strict=True)]
+    return [
+        replace(c, displays=s.displays, prints=s.prints, fails_at=s.fails_at)
+        for c, s in zip(cells, shown, strict=True)
+    ]
 
 
 def judge(
-    pages: Mapping[str, Sequence[SourceCell]], executed: Mapping[str, list[Shown]]
+    pages: Mapping[str, Sequence[SourceCell]],
+    executed: Mapping[str, list[Shown]],
+    whole: bool = False,
 ) -> list[Verdict]:
-    """A verdict on the program of every cell of every page."""
+    """A verdict on the program of every cell of every page, or on the whole ones."""
     verdicts: list[Verdict] = []
     made: list[tuple[str, int, Program]] = []
     for name, cells in pages.items():
@@ -187,7 +197,8 @@ def judge(
         programs = Programs(Page(informed(cells, executed[name])), HEADER)
         for k in range(len(cells)):
             try:
-                made.append((name, k, programs.of(k)))
+                p = programs.whole(k) if whole else programs.of(k)
+                made.append((name, k, p))
             except NoFaithfulProgram as refusal:
                 verdicts.append(Verdict(name, k, "refused", str(refusal)))
     verdicts += compared(pages, executed, made)
