@@ -229,6 +229,8 @@ def test_unbound_claims_are_listed_and_counted(book):
     ]
     assert "2 sentences name 1 checks: of 2 universal ones 1, of 2 lines" in output
     assert "1 universal sentences are definitions (1)" in output
+    # Pages that are the same are not read again, and say the same.
+    assert book.run("claims")[1].splitlines()[-1] == output.splitlines()[-1]
 
 
 def test_unbound_claims_are_errors_on_pages_that_are_bound(book):
