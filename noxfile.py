@@ -145,6 +145,37 @@ def systems(session: nox.Session) -> None:
     _python(session, *command, *session.posargs, env=env)
 
 
+@nox.session(python=[OLDEST, NEWEST], default=False)
+def instruments(session: nox.Session) -> None:
+    """Try the instruments on libraries and on all public functions of JAX.
+
+    With `-- --upgrade` on the newest releases, whatever the locks say; further
+    arguments are requirements, such as `-- "flax==0.12.1"`.
+    """
+    _install(session, "tests")
+    wanted = [one for one in session.posargs if one != "--upgrade"]
+    if "--upgrade" in session.posargs:
+        table = project.load_toml(ROOT / "pyproject.toml")
+        wanted += project.dependency_groups(table, "field", "libraries")
+        wanted += table["project"]["dependencies"]
+    if wanted:
+        # From here on the environment is not the locked one: have it made anew.
+        Path(session.virtualenv.location, "installed").unlink()
+        session.install(*wanted, "--upgrade")
+    env = {"JAX_PLATFORMS": "cpu"}
+    suites = ("lens", "lens_hlo", "lens_html", "lens_internals", "lens_right")
+    files = [f"tests/test_{name}.py" for name in (*suites, "watch", "measure")]
+    tried = ("-n2", "--dist=loadfile", "tests/libraries", *files, "src/justafter")
+    failed = []
+    for part in (("-m", "pytest", *tried), ("-m", "tests.lens_sweep")):
+        try:
+            _python(session, *part, env=env)
+        except CommandFailed:
+            failed.append(part[1])
+    if failed:
+        session.error(f"Failed: {'; '.join(failed)}")
+
+
 @nox.session(python=NEWEST, default=True)
 def lint(session: nox.Session) -> None:
     """Check style, formatting, spelling and types."""

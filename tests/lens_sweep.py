@@ -7,11 +7,13 @@ what they are not sure of.
 """
 
 import re
+import sys
 import types
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from typing import Any
 
 import jax
@@ -474,7 +476,15 @@ def table(found: Sweep) -> str:
     return "\n".join(lines)
 
 
-if __name__ == "__main__":
+def main() -> int:
+    """Look at everything, print the table, and return 1 if anything is wrong."""
     np.seterr(all="ignore")
-    print(f"JAX {jax.__version__}")
-    print(table(sweep()))
+    libraries = ("jax", "jaxlib", "numpy", "flax", "equinox", "optax", "diffrax")
+    print(*(f"{name} {version(name)}" for name in libraries), sep=", ")
+    found = sweep()
+    print(table(found))
+    return int(bool(found.wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

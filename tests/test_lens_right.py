@@ -366,12 +366,22 @@ def test_an_expression_that_stands_in_several_places():
     line = inspect.getsourcelines(twice)[1]
     view = lens(twice, V)
     with pytest.raises(
-        KeyError, match=rf"lens_right.py line {line + 1}, .* {line + 2}"
+        KeyError, match=rf"lens_right.py line {line + 1} .* line {line + 2} "
     ):
         view.at("x + 1")
     assert view.at("x + 1", line=line + 1).equations == (0,)
+    with pytest.raises(KeyError, match=rf"stands only elsewhere.* line {line + 1} "):
+        view.at("x + 1", line=line + 999)
+    with pytest.raises(TypeError, match="expression as text, got a int"):
+        view.at(3)
+    pair = lens(lambda x: jnp.sin(x) + jnp.sin(x), V)
+    both = [one for one in pair.links if one.normal == "jnp.sin(x)"]
+    with pytest.raises(KeyError, match=rf"column {both[1].span.column}"):
+        pair.at("jnp.sin(x)")
+    for one in both:
+        assert pair.at("jnp.sin(x)", column=one.span.column) is one
     with pytest.raises(KeyError, match="no equation came from"):
-        view.at("x + 1", line=1)
+        view.at("x + 2")
 
 
 def test_a_comment_in_an_expression():
@@ -516,3 +526,14 @@ def test_a_large_lens_is_compressed_and_complete():
     shown = html + "".join(parts)
     for eqn in view.equations:
         assert f'data-e="{eqn.index}" data-p="{eqn.primitive}"' in shown
+
+
+def test_a_file_that_is_gone_is_said(tmp_path):
+    path = tmp_path / "gone.py"
+    path.write_text("import jax.numpy as jnp\n\ndef f(x):\n    return jnp.sin(x)\n")
+    spec = importlib.util.spec_from_file_location("gone", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    path.unlink()
+    (note,) = lens(module.f, V).notes
+    assert note.startswith("No source for f: gone.py is not on disk any more.")

@@ -3,6 +3,7 @@
 import jax
 import pytest
 
+from . import lens_sweep
 from .lens_sweep import sweep, table
 
 
@@ -33,3 +34,15 @@ def test_nothing_is_wrong(family, slopes, fewest, capsys):
     watched = sum(one.watched for one in tallies)
     assert sum(one.choices for one in tallies) <= 0.2 * watched
     assert sum(one.exact for one in tallies) >= 0.5 * watched
+
+
+def test_the_command_fails_where_something_is_wrong(monkeypatch, capsys):
+    broken = ("written", "loss", lambda w, x: lens_sweep.loss(w, x))
+    monkeypatch.setattr(lens_sweep, "WRITTEN", {})
+    monkeypatch.setattr(lens_sweep, "functions", lambda: iter([broken]))
+    assert lens_sweep.main() == 0
+    # As if a release of JAX called its products by another name.
+    names = {**lens_sweep.WATCHED, "dot": "another_name"}
+    monkeypatch.setattr(lens_sweep, "WATCHED", names)
+    assert lens_sweep.main() == 1
+    assert "dot of ['dot_general']" in capsys.readouterr().out

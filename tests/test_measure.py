@@ -2,9 +2,13 @@
 
 import functools
 import json
+import re
 import sys
+import threading
 import time
 import timeit
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 
 import jax
 import jax.numpy as jnp
@@ -119,6 +123,20 @@ def test_the_interval_holds_what_it_says(kind, count):
     if kind == "independent":  # and it is not wide where it need not be
         deviation = 1.25 * 0.1 / np.sqrt(count)
         assert np.median([one.precision for one in spreads]) < 4 * deviation
+
+
+@pytest.mark.parametrize("count", [9, 12])
+def test_few_samples_hold_if_they_are_independent_and_it_is_said(clock, count):
+    rng, draws = np.random.default_rng(0), 500
+    values = np.exp(0.1 * KINDS["independent"](rng, (draws, count)))
+    spreads = [Spread.of(row) for row in values]
+    assert np.mean([one.least <= 1 <= one.most for one in spreads]) >= 0.9
+    noise = 1 + 0.01 * rng.standard_normal(5000)
+    slow = measure(clock.work(*0.2 * noise), budget=1.0, precision=1e-9)
+    assert slow.steady.samples < 20
+    assert "do not tell whether they depend on each other" in slow.note
+    quick = measure(clock.work(*1e-3 * noise), budget=1.0, precision=1e-9)
+    assert "depend on each other" not in quick.note
 
 
 def test_the_interval_holds_when_sampling_stops_early(clock):
@@ -458,6 +476,14 @@ class Box:
     def __init__(self, array):
         self.array = array
 
+    def method(self):
+        return self.array
+
+
+def objects(array):
+    """An array of NumPy's that holds objects."""
+    return np.array([Box(array), None], dtype=object)
+
 
 class Slots:
     __slots__ = ("array",)
@@ -480,8 +506,15 @@ def slow_step():
 
 @pytest.mark.parametrize(
     "wrap",
-    [Box, Slots, lambda a: {"a": Box([a])}, lambda a: [Box(Box((a,)))]],
-    ids=["attribute", "slots", "nested", "deep"],
+    [
+        *(Box, Slots, lambda a: {"a": Box([a])}, lambda a: [Box(Box((a,)))]),
+        *(lambda a: {Box(a)}, lambda a: deque([a]), objects, lambda a: lambda: a),
+        *(lambda a: functools.partial(jnp.add, a), lambda a: Box(a).method),
+    ],
+    ids=[
+        *("attribute", "slots", "nested", "deep", "set", "deque", "objects", "closure"),
+        *("partial", "method"),
+    ],
 )
 def test_arrays_in_objects_are_waited_for(wrap):
     step, x = slow_step()
@@ -516,6 +549,58 @@ def test_a_step_that_changes_its_own_state_says_so():
 
     assert "changes its own state (held['x'])" in measure(closed, **QUICK).note
     assert "changes" not in measure(step, x, **QUICK).note
+    rows, table = [], {}
+    grown = {
+        "bare": lambda: step(x),
+        "list": lambda: rows.append(step(x)),
+        "dict": lambda: table.update({len(table): Box(step(x))}),
+    }
+    c = measure.compare(grown, budget=0.3)
+    assert min(c.ratios["list"].median, c.ratios["dict"].median) > 0.5
+
+
+def test_state_that_is_no_jax_array_is_told_as_well():
+    class Counter:
+        def __init__(self):
+            self.count, self.buffer = 0, np.zeros(3)
+
+        def step(self):
+            self.count += 1
+            self.buffer += 1
+
+    note = measure(Counter().step, **QUICK).note
+    assert "changes its own state (self.count, self.buffer)" in note
+    values, rows = np.arange(3.0), []
+    assert (
+        "(argument 0)" in measure(lambda a: np.add(a, 1, out=a), values, **QUICK).note
+    )
+    assert "(rows)" in measure(lambda: rows.append(1), **QUICK).note
+
+
+def test_what_is_kept_once_is_no_state():
+    class Lazy:
+        def __init__(self):
+            self.table, self.out = None, np.zeros(3)
+
+        def look(self):
+            if self.table is None:
+                self.table = jnp.arange(9)
+            np.add(1, 2, out=self.out)  # the same each time
+            return self.table
+
+    assert "changes" not in measure(Lazy().look, **QUICK).note
+
+
+def test_an_error_in_a_later_call_says_which():
+    values = iter([1, 2, 3])
+    with pytest.raises(StopIteration) as caught:
+        measure(next, values, **QUICK)
+    (note,) = caught.value.__notes__
+    assert re.match(r"raised in calls? 4\b", note)
+    assert "with the same arguments" in note
+    with pytest.raises(ZeroDivisionError) as caught:
+        measure(lambda: 1 / 0, **QUICK)
+    assert not hasattr(caught.value, "__notes__")  # in the first: no news
 
 
 def test_a_body_that_does_not_run_says_so():
@@ -537,11 +622,45 @@ def test_a_body_that_does_not_run_says_so():
 
 
 def test_a_future_is_waited_for():
-    from concurrent.futures import ThreadPoolExecutor
-
     with ThreadPoolExecutor(1) as pool:
         m = measure(lambda: pool.submit(time.sleep, 0.01), **QUICK)
     assert m.steady.median > 0.009
+
+
+def test_all_that_was_started_is_waited_for():
+    def thread():
+        started = threading.Thread(target=time.sleep, args=(0.01,))
+        started.start()
+        return started
+
+    m = measure(thread, **QUICK)
+    assert min(m.steady.median, m.first.median) > 0.009
+    with ThreadPoolExecutor(1) as pool:
+        m = measure(lambda: {"a": [pool.submit(time.sleep, 0.01)]}, **QUICK)
+    assert min(m.steady.median, m.first.median) > 0.009
+
+
+class Rows:
+    """An iterator of a class of its own."""
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        raise StopIteration
+
+
+@pytest.mark.parametrize("lazy", [Rows, lambda: enumerate([1]), lambda: reversed([1])])
+def test_an_iterator_is_no_result(lazy):
+    for fn in (lazy, lambda: {"rows": lazy()}, lambda: (np.ones(3), lazy())):
+        m = measure(fn, **QUICK)
+        assert "whose work was not run" in m.note
+        assert not m.reached
+
+
+def test_a_function_as_a_result_says_so():
+    note = measure(lambda: lambda x: x, **QUICK).note
+    assert "returns a function, which was not called" in note
 
 
 def test_measure_inside_jit_says_where_it_is():
@@ -595,6 +714,20 @@ def test_the_number_of_calls_is_capped(limit):
         assert "number of calls" in m.note
     with pytest.raises(ValueError, match="max_calls must be 1 or more"):
         measure(len, [], max_calls=0)
+
+
+@pytest.mark.parametrize("limit", [2, 3, 30])
+def test_the_calls_of_a_jitted_function_are_capped(limit):
+    runs = []
+
+    @jax.jit
+    def step(x):
+        jax.debug.callback(lambda: runs.append(1))
+        return x
+
+    measure(step, 1.0, budget=0.1, max_calls=limit)
+    jax.effects_barrier()
+    assert 2 <= len(runs) <= limit
 
 
 def test_samples_are_spread_over_the_budget(clock):

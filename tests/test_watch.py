@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import justafter._internals as internals
-from justafter import Log, Reason, RetraceError, watch
+from justafter import Log, Reason, RetraceError, lens, watch
 
 pytest_plugins = ["pytester"]
 
@@ -269,6 +269,70 @@ def test_fresh_function_object():
             jax.jit(lambda x: x + 1)(1.0)
     assert log["<lambda>"].traces == 3
     assert log["<lambda>"].why == ("fresh function object",) * 2
+
+
+def test_a_function_made_of_another_is_no_fresh_one():
+    @jax.jit
+    def step(x):
+        return jnp.sin(x)
+
+    with watch() as log:
+        step(1.0)
+        jax.jit(jax.grad(step))(1.0)
+        jax.jit(jax.grad(step))(1.0)
+    kinds = [reason.kind for trace in log["step"].history for reason in trace.why]
+    assert kinds == ["first call", "transformation", "fresh function object"]
+    with watch() as log:
+        step(jnp.ones(2))
+        jax.make_jaxpr(step)(1.0)
+        lens(step.__wrapped__, 1.0)
+    texts = [str(reason) for trace in log["step"].history[1:] for reason in trace.why]
+    assert texts == [
+        "transformation: what was traced is made of it, by jit",
+        "transformation: what was traced is made of it, by justafter",
+    ]
+
+
+@pytest.mark.skipif(
+    jax.__version_info__ < (0, 11),
+    reason="this JAX takes the changed value for the one that it knows, and hits",
+)
+def test_a_static_value_that_was_changed_in_place():
+    class Sizes:
+        def __init__(self, n):
+            self.n = n
+
+        def __eq__(self, other):
+            return self.n == other.n
+
+        def __hash__(self):
+            return hash(self.n)
+
+    @functools.partial(jax.jit, static_argnums=0)
+    def step(sizes, x):
+        return x * sizes.n
+
+    sizes = Sizes(1)
+    with watch() as log:
+        step(sizes, 1.0)
+        sizes.n = 5
+        step(sizes, 1.0)
+    (reason,) = why(log)
+    assert reason.kind == "static value"
+    assert "sizes was changed in place" in reason.text
+
+
+def test_a_mesh_is_told_as_a_whole():
+    mesh = jax.make_mesh((1,), ("row",), (jax.sharding.AxisType.Auto,))
+
+    def inside(step):
+        with jax.set_mesh(mesh):
+            step(1.0)
+
+    (reason,) = retraced(lambda f: f(1.0), inside)
+    assert reason == Reason(
+        "changed configuration", "abstract mesh was None, now mesh (row=1 auto)"
+    )
 
 
 def test_changed_configuration():
@@ -842,9 +906,47 @@ def test_a_function_that_only_hit_the_cache():
     assert "step" not in log
 
 
+def test_builtin_functions_are_told_apart():
+    import operator
+
+    with watch() as log:
+        jax.jit(operator.add)(1.0, 2.0)
+        jax.jit(operator.mul)(1.0, 2.0)
+    assert list(log) == ["add", "mul"]
+    assert log[operator.add].traces == log["mul"].traces == 1
+    assert log["mul"].history[0].why == (Reason("first call", ""),)
+
+
+def test_a_function_of_jax_is_not_zero_in_silence():
+    norm = jax.jit(jnp.linalg.norm)
+    with watch() as log, watch(only=norm) as chosen:
+        norm(jnp.ones(3))
+    assert chosen[norm].traces == 1
+    with pytest.raises(KeyError, match=r"JAX's own.*watch\(only="):
+        log[norm]
+
+
+def test_pmap_is_counted_as_what_it_maps():
+    def step(x):
+        return x * 2
+
+    mapped = jax.pmap(step)
+    with watch() as log, watch(only=mapped) as chosen, watch(only=step) as plain:
+        mapped(jnp.ones((1, 2)))
+        mapped(jnp.ones((1, 3)))
+    for one in (log["step"], log[mapped], chosen[mapped], plain["step"]):
+        assert (one.traces, one.compilations) == (2, 2)
+        assert one.why == ("new shape",)
+
+
 def test_bad_input():
     with pytest.raises(TypeError, match="watch needs a function, got float"):
         watch(1.0)
+    with pytest.raises(TypeError, match="watch needs functions, got int"):
+        watch(only=3)
+    for nothing in ([], {}, ()):
+        with pytest.raises(ValueError, match="only is empty: nothing would be counted"):
+            watch(only=nothing)
     with pytest.raises(TypeError, match="watch needs functions, got str"):
         watch(only=["step"])
     with pytest.raises(TypeError, match="not both"):

@@ -36,9 +36,26 @@ def is_jax_jitted(fn: Any) -> bool:
     return is_jitted(fn) and type(fn).__module__.partition(".")[0] in ("jax", "jaxlib")
 
 
+def is_partial(fn: Any) -> bool:
+    """Whether a callable is a partial: Python's, or a library's that is made alike.
+
+    >>> is_partial(functools.partial(max, 1)), is_partial(max)
+    (True, False)
+    """
+    if isinstance(fn, functools.partial):
+        return True
+    names = ("func", "args", "keywords")
+    return (
+        not isinstance(fn, type)
+        and type(fn).__name__.lower().startswith("partial")
+        and all(hasattr(fn, name) for name in names)
+        and callable(fn.func)
+    )
+
+
 def inner(fn: Any) -> Any:
     """Unwrap one layer of a callable; None at the bottom."""
-    if isinstance(fn, functools.partial):
+    if is_partial(fn):
         return fn.func
     if inspect.ismethod(fn):
         return fn.__func__
@@ -63,6 +80,32 @@ def layers(fn: Any) -> Iterator[Any]:
         fn = inner(fn)
 
 
+def makers(fn: Any) -> tuple[str, ...]:
+    """What made a callable of the function at its bottom, outermost first.
+
+    >>> import jax
+    >>> makers(jax.vmap(jax.grad(jax.jit(lambda x: x))))
+    ('vmap', 'grad', 'jit')
+    """
+    return tuple(map(_maker, [*layers(fn)][:-1]))
+
+
+def _maker(layer: Any) -> str:
+    if is_jax_jitted(layer) and not inspect.isfunction(layer):
+        return "jit"
+    code = getattr(layer, "__code__", None)
+    if isinstance(code, CodeType) and "fun" in code.co_freevars:
+        # JAX puts all its transformations behind one function that cuts tracebacks.
+        inside = layer.__closure__[code.co_freevars.index("fun")].cell_contents
+        is_boundary = code.co_filename.endswith("traceback_util.py")
+        code = getattr(inside, "__code__", None) if is_boundary else code
+    if not isinstance(code, CodeType):
+        return type(layer).__name__
+    if code.co_filename.startswith(PACKAGE):
+        return "justafter"
+    return code.co_qualname.partition(".")[0]
+
+
 def unjitted(fn: Any) -> Any:
     """What the jits around a function were made of, partials and methods kept."""
     for layer in layers(fn):
@@ -82,7 +125,7 @@ def code_of(fn: Any) -> CodeType | None:
 
 def name_of(fn: Any) -> str:
     """A name for a callable: its own, or that of what a partial calls."""
-    while isinstance(fn, functools.partial):
+    while is_partial(fn):
         fn = fn.func
     if is_jitted(fn) and not hasattr(fn, "__name__"):
         fn = unjitted(fn)

@@ -102,13 +102,17 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (source / "drafts").mkdir()
     (source / "conf.py").write_text(CONF)
     (source / "index.rst").write_text(
-        "Another\n=======\n\n.. toctree::\n\n   first\n   second\n   old/third\n"
+        "Another\n=======\n\n.. toctree::\n\n"
+        "   first\n   second\n   old/third\n   old/fourth\n"
     )
     (source / "first.md").write_text(PAGE)
     (source / "helper.py").write_text("def seven():\n    return 7\n")
     (source / "data.txt").write_text("some data")
     (source / "second.ipynb").write_text(notebook("x = 6\nprint(x * 7)"))
     (source / "old" / "third.ipynb").write_text(notebook("1 / 0"))
+    (source / "old" / "fourth.md").write_text(
+        "---\nfile_format: mystnb\n---\n# Fourth\n\n```{code-cell}\n1 / 0\n```\n"
+    )
     (source / "drafts" / "fourth.md").write_text(PAGE.replace("1 / 0", "("))
     built = subprocess.run(
         [sys.executable, "-m", "sphinx", "-W", "--keep-going", "source", "_out/html"],
@@ -154,6 +158,9 @@ def test_a_notebook_is_executed_and_an_excluded_one_left_as_it_is(site):
     third = text(site, "old/third")
     assert "stored before" in third
     assert "Executed" not in third, "it carries no stamp"
+    fourth = text(site, "old/fourth")
+    assert "1 / 0" in fourth
+    assert "Executed" not in fourth
     assert not (site / "drafts").exists()
 
 

@@ -59,6 +59,40 @@ def test_counts_agree_however_one_asks(made):
     assert log["step"].history[1].where.startswith("test_watch.py:")
 
 
+class Scaled(eqx.Module):
+    """A model with a jitted method."""
+
+    w: jax.Array
+
+    @eqx.filter_jit
+    def apply(self, x):
+        return x * self.w
+
+
+def test_a_bound_method_of_equinox():
+    model = Scaled(jnp.ones(3))
+    with watch() as log, watch(only=model.apply) as chosen:
+        model.apply(rows(4))
+        model.apply(rows(5))
+    for record in (log["apply"], log[model.apply], log[Scaled.apply], chosen["apply"]):
+        assert (record.traces, record.compilations) == (2, 2)
+    assert chosen[model.apply].why == ("new shape",)
+
+
+def test_a_jit_of_a_librarys_gradient():
+    @eqx.filter_jit
+    @eqx.filter_value_and_grad
+    def loss(model, x):
+        return jax.vmap(model)(x).sum()
+
+    _, model = filtered()
+    with watch() as log, watch(only=loss) as chosen:
+        loss(model, rows(4))
+        loss(model, rows(5))
+    for record in (log["loss"], log[loss], chosen["loss"], chosen[loss]):
+        assert (record.traces, record.compilations) == (2, 2)
+
+
 def test_a_decorated_function_carries_its_log(made):
     step, model = made
     assert watch(step) is step

@@ -24,7 +24,7 @@ from ..reading.chapters import read_page
 from ..running.store import write_whole
 from ..settings import OPTIONS, PREFIX, Settings, settings_of
 from .changes import changed_pages, note_contents
-from .notebook import notebook_of
+from .notebook import notebook_of, stored_notebook, unexecuted_notebook
 from .receipts import CheckRole, CountRole, NoCheckRole, Receipts
 from .same_twice import complete_search_index, copy_notebook_styles
 from .stamp import stamp
@@ -168,6 +168,20 @@ class Showing:
             )
         return notebook_of(page.with_text(now))
 
+    def unexecuted(self, path: Path, text: str) -> dict[str, Any] | None:
+        """A page that is left as it is, as a notebook; None if it has no cells.
+
+        Raises:
+            ChapterFailure: its file is no notebook, and should be.
+        """
+        if path.suffix == ".ipynb":
+            try:
+                return stored_notebook(text)
+            except ValueError as error:
+                raise ChapterFailure(f"{path}: not a notebook: {error}") from None
+        chapter = read_page(path, self._source, (), text).chapter
+        return None if chapter is None else unexecuted_notebook(chapter)
+
     @property
     def _source(self) -> Path:
         return Path(self.app.srcdir)
@@ -188,7 +202,11 @@ def _parser(showing: Showing) -> type[NotebookParser]:
             env = document.settings.env
             notebook = showing.notebook(env.docname, inputstring)
             if notebook is None:
-                MystParser.parse(self, inputstring, document)
+                notebook = showing.unexecuted(env.doc2path(env.docname), inputstring)
+                if notebook is None:
+                    MystParser.parse(self, inputstring, document)
+                else:
+                    super().parse(json.dumps(notebook), document)
                 return
             page = showing.page(env.docname)
             assert page is not None

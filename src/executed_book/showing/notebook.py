@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -101,19 +102,37 @@ def _present(cell: Cell) -> dict[str, Any]:
     return {**cell.options, "tags": tags, **({"mystnb": shown} if shown else {})}
 
 
-def plain_notebook(chapter: Chapter) -> Notebook:
-    """The chapter without outputs: what is rendered of one that has not run."""
+def unexecuted_notebook(chapter: Chapter) -> Notebook:
+    """A chapter that is not executed: its text and its cells."""
     cells = [
         {"id": f"part-{i}", **(_text_cell(p) if isinstance(p, Prose) else _bare(p))}
         for i, p in enumerate(chapter.parts)
     ]
     lines = [part.line - _SHIFT for part in chapter.parts]
-    metadata = {**chapter.metadata, "source_map": lines}
+    metadata = {**chapter.metadata, "source_map": lines, "language_info": _LANGUAGE}
     return {"nbformat": 4, "nbformat_minor": 5, "metadata": metadata, "cells": cells}
 
 
 def _bare(cell: Cell) -> Notebook:
     return _code_cell(cell, CellResult(), None)
+
+
+def stored_notebook(text: str) -> Notebook:
+    """A notebook file that is not executed, to be shown with what it holds.
+
+    MyST-NB asks for the language of its cells, which not every program writes down.
+
+    Raises:
+        ValueError: it is no notebook.
+    """
+    held = json.loads(text)
+    if not isinstance(held, dict):
+        raise ValueError("a notebook is an object")
+    metadata = {"language_info": _LANGUAGE, **held.get("metadata", {})}
+    return {**held, "metadata": metadata}
+
+
+_LANGUAGE = {"name": "python", "pygments_lexer": "ipython3"}
 
 
 def _language(provenance: Provenance) -> Notebook:
@@ -123,9 +142,5 @@ def _language(provenance: Provenance) -> Notebook:
             "display_name": "Python 3",
             "language": "python",
         },
-        "language_info": {
-            "name": "python",
-            "pygments_lexer": "ipython3",
-            "version": provenance.python,
-        },
+        "language_info": {**_LANGUAGE, "version": provenance.python},
     }

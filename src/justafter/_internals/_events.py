@@ -332,6 +332,20 @@ def _named(values: tuple[Any, ...]) -> dict[str, Any]:
     return dict(zip(names(), values, strict=True))
 
 
+def mapped(fun: Any) -> Fun | None:
+    """What `jax.pmap` maps, of the function that it has jitted; None of any other."""
+    bottom = inspect.unwrap(fun) if inspect.isfunction(fun) else None
+    code = getattr(bottom, "__code__", None)
+    if code is None or not code.co_qualname.startswith("_cached_shard_map."):
+        return None
+    try:
+        held = bottom.__closure__[code.co_freevars.index("fun")].cell_contents
+        found = held.f
+    except (AttributeError, TypeError, ValueError):
+        return None
+    return found if callable(found) else None
+
+
 def earlier_calls(call: JitCall) -> Iterator[JitCall]:
     """The calls of the same function that JAX still has traces of, other calls apart.
 

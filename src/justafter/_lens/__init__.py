@@ -125,7 +125,9 @@ class Lens:
             raise ValueError("this lens was made without a compiled program")
         return self._program
 
-    def at(self, expression: str, line: int | None = None) -> Link:
+    def at(
+        self, expression: str, line: int | None = None, column: int | None = None
+    ) -> Link:
         """Look up a Python expression as it is written in the source.
 
         Spaces, line breaks and comments in it do not matter.
@@ -133,21 +135,26 @@ class Lens:
         Args:
             expression: the expression's text, such as ``"jnp.tanh(x)"``.
             line: the line it begins in, where it stands in several.
+            column: the column it begins in, from 0, where a line holds several.
 
         Raises:
             KeyError: no equation came from such an expression, and the message lists
-                those that there are; or it stands in several places, and the message
-                lists their lines.
+                those that there are; or it stands in several places or elsewhere, and
+                the message lists their lines and columns.
+            TypeError: `expression` is no text.
         """
+        if not isinstance(expression, str):
+            kind = type(expression).__name__
+            raise TypeError(f"at needs an expression as text, got a {kind}")
         wanted = _source.normal(expression)
-        found = [link for link in self.links if link.normal == wanted]
-        if line is not None:
-            found = [one for one in found if one.span and one.span.line == line]
+        same = [link for link in self.links if link.normal == wanted]
+        found = [one for one in same if _is_at(one, line, column)]
         if len(found) == 1:
             return found[0]
-        if found:
-            places = ", ".join(_place(one) for one in found)
-            raise KeyError(f"{expression!r} stands in several places: {places}")
+        if same:
+            places = ", ".join(map(_place, found or same))
+            stands = "stands in several places" if found else "stands only elsewhere"
+            raise KeyError(f"{expression!r} {stands}: {places}")
         known = ", ".join(repr(one.expression) for one in self.links if one.expression)
         raise KeyError(f"no equation came from {expression!r}; there are: {known}")
 
@@ -193,7 +200,16 @@ class Lens:
 
 def _place(link: Link) -> str:
     span = link.span
-    return "no source" if span is None else f"{span.file} line {span.line}"
+    if span is None:
+        return "no source"
+    return f"{span.file} line {span.line} column {span.column}"
+
+
+def _is_at(link: Link, line: int | None, column: int | None) -> bool:
+    span = link.span
+    if span is None:
+        return line is None and column is None
+    return line in (None, span.line) and column in (None, span.column)
 
 
 def lens(

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from .._internals import _equations
 from ._graph import Graph, nearest
 from ._hlo import CONTROL, FREE, RENAMING, Module, Raw
 from ._model import Equation, Span
 from ._source import Sources
-from ._work import HEAVY, can_make, fits, is_composite, is_light, is_maker, is_part
+from ._work import (
+    ALIKE,
+    HEAVY,
+    PASSING,
+    can_make,
+    fits,
+    is_alike,
+    is_composite,
+    is_light,
+    is_maker,
+    is_part,
+)
 
 Start = tuple[str, int, int]
 
@@ -20,6 +31,11 @@ _MOVING = {*RENAMING, "reshape", "transpose", "copy", "convert", "slice", "rever
 def start(span: Span | None) -> Start | None:
     """Give the place where a span starts: file, line, column."""
     return None if span is None else (span.file, span.line, span.column)
+
+
+def _is_scatter(raw: Raw) -> bool:
+    """Whether an instruction stands for a scatter, or for a part of one."""
+    return _equations.last_part(raw.op_name).startswith("scatter")
 
 
 class Marks:
@@ -62,6 +78,8 @@ class Marks:
         self.inferred: dict[str, tuple[int, ...]] = {}
         self.choices: dict[str, tuple[int, ...]] = {}
         self.lost: set[str] = set()
+        # Those of which a choice holds all equations that can have made it.
+        self._settled: set[str] = set()
         self._constant: dict[str, bool] = {}
         self._recorded = {
             raw.name: tuple(self._read(raw)) for raw in module.instructions()
@@ -145,9 +163,12 @@ class Marks:
         """Find the makers of the instructions whose record cannot be right."""
         open_ = [raw for raw in self._module.instructions() if self._is_open(raw)]
         for raw in list(open_):
-            if found := self._from_users(raw):
+            if found := self._from_users(raw) or self._expanded(raw):
                 self.inferred[raw.name] = found
                 open_.remove(raw)
+        for raw in self._module.instructions():
+            if found := self._unrecorded(raw):
+                self.inferred[raw.name] = found
         for raw in open_:
             ends = self._several_named.get(raw.name, ())
             makers = {i for i in ends if can_make(self._equations[i], raw)}
@@ -230,6 +251,63 @@ class Marks:
                     return tuple(found)
                 queue.append(user)
         return tuple(parts) if len(parts) == 1 else ()
+
+    def _unrecorded(self, raw: Raw) -> tuple[int, ...]:
+        """The equation of a cheap instruction that XLA made anew, without a record."""
+        if raw.opcode not in {*ALIKE, "dynamic-slice", "compare", "and", "broadcast"}:
+            return ()
+        if self._recorded[raw.name] or self._is_combiner(raw) or self.is_constant(raw):
+            return ()
+        return self._expanded(raw) or self._behind_readers(raw)
+
+    def _expanded(self, raw: Raw) -> tuple[int, ...]:
+        """The scatter that is all that an instruction helps to compute.
+
+        XLA writes one out as steps: a check of bounds, a slice, a choice.
+        """
+        first = self._first_recorded(raw, lambda one: True)
+        if not all(_is_scatter(one) for one in first):
+            return ()
+        found = {i for one in first for i in self._recorded[one.name]}
+        return tuple(found) if len(found) == 1 else ()
+
+    def _behind_readers(self, raw: Raw) -> tuple[int, ...]:
+        """The equation that makes what the next reader's equation reads.
+
+        Where there are several, it is one of them.
+        """
+        first = self._first_recorded(raw, lambda one: one.opcode in _MOVING)
+        found = nearest(
+            {i for one in first for i in self._recorded[one.name]},
+            self._graph.producers,
+            lambda i: is_alike(self._equations[i], raw),
+            self._moves,
+        )
+        if len(found) > 1:
+            self.choices[raw.name] = tuple(sorted(found))
+            self._settled.add(raw.name)
+        return tuple(found) if len(found) == 1 else ()
+
+    def _moves(self, index: int) -> bool:
+        eqn = self._equations[index]
+        return bool(eqn.regions) or eqn.primitive in PASSING
+
+    def _first_recorded(self, raw: Raw, passes: Callable[[Raw], bool]) -> list[Raw]:
+        """The first readers that have a record; none if one of them has none."""
+        queue, seen, found = [raw], {raw.name}, list[Raw]()
+        while queue:
+            readers = [
+                one for one in self._readers(queue.pop()) if one.name not in seen
+            ]
+            seen.update(one.name for one in readers)
+            for one in readers:
+                if self._recorded[one.name]:
+                    found.append(one)
+                elif passes(one) and one.opcode not in CONTROL and len(seen) < 50:
+                    queue.append(one)
+                else:
+                    return []
+        return found
 
     def _readers(self, raw: Raw) -> Iterator[Raw]:
         """The instructions that read a value, inside fusions as well."""
@@ -321,7 +399,8 @@ class Marks:
             ):
                 continue
             known = self.of(raw) if self.is_constant(raw) else self.work(raw)
-            if not known and not self._is_product_part(raw):
+            is_settled = raw.name in self._settled or self._is_product_part(raw)
+            if not known and not is_settled:
                 yield raw
 
     def _is_product_part(self, raw: Raw) -> bool:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import linecache
 from collections.abc import Iterator
+from pathlib import Path
 
+from .. import _functions
 from .._internals import _equations
 from ._model import Equation, Source
 from ._source import Sources
@@ -27,10 +30,14 @@ def notes(
     if start is None:
         yield f"{program.name} is a library's function: its source is not shown."
     elif not changed and not any(piece.path == start[0] for piece in pieces):
-        yield (
-            f"No source for {program.name}: it was defined in a prompt or by exec. "
-            "The other columns are complete."
+        path = start[0]
+        was_file = not path.startswith("<")
+        how = (
+            f"{_functions.file_label(path)} is not on disk any more"
+            if was_file and not Path(path).exists() and path not in linecache.cache
+            else "it was defined in a prompt or by exec"
         )
+        yield (f"No source for {program.name}: {how}. The other columns are complete.")
     if start is not None and equations and not any(eqn.span for eqn in equations):
         yield "This JAX version gave no source spans: expressions are not linked."
     if program.numbered is None:

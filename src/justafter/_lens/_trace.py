@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -164,7 +165,7 @@ def fresh(fn: Callable[..., Any]) -> Callable[..., Any]:
     def again(*args: Any, **kwargs: Any) -> Any:
         return fn(*args, **kwargs)
 
-    again.__name__ = again.__qualname__ = name_of(fn)
+    again.__name__ = name_of(fn)
     return again
 
 
@@ -220,7 +221,9 @@ def _lowered(
             args, kwargs = opened.closed(arrays)
             return fn(*args, **kwargs)
 
-        inner.__name__ = inner.__qualname__ = name_of(fn)
+        inner.__signature__ = inspect.signature(inner)  # type: ignore[attr-defined]
+        functools.update_wrapper(inner, fn, updated=())
+        inner.__name__ = name_of(fn)
         arrays = opened.arrays(args, kwargs)
         jitted = jax.jit(inner)
         return jitted.lower(arrays), lambda a, k: ((opened.arrays(a, k),), {})

@@ -69,6 +69,23 @@ _MAKES: dict[str, frozenset[str]] = {
     "atan2": frozenset({"atan2"}),
 }  # fmt: skip
 
+# The primitives that a cheap instruction without a record usually stands for.
+ALIKE: dict[str, frozenset[str]] = {
+    "add": frozenset({"add", "add_any", "sub"}),
+    "subtract": frozenset({"sub"}),
+    "multiply": frozenset({"mul", "square", "integer_pow"}),
+    "divide": frozenset({"div"}),
+    "maximum": frozenset({"max"}),
+    "minimum": frozenset({"min"}),
+    "select": frozenset({"select_n"}),
+}
+
+# What a value goes through unchanged.
+PASSING = frozenset({
+    "reshape", "squeeze", "expand_dims", "broadcast_in_dim", "copy", "copy_p",
+    "convert_element_type", "stop_gradient", "device_put", "optimization_barrier",
+})  # fmt: skip
+
 # These put values elsewhere, and compute nothing, whatever the values are.
 _MOVES = frozenset({
     "iota", "reshape", "squeeze", "expand_dims", "transpose", "broadcast_in_dim",
@@ -139,6 +156,12 @@ def is_maker(eqn: Equation, raw: Raw) -> bool:
 def is_part(eqn: Equation, raw: Raw) -> bool:
     """Whether an instruction may be one of several that an equation becomes."""
     return is_composite(eqn) and raw.opcode in _MAKES.get(eqn.primitive, _LIGHT)
+
+
+def is_alike(eqn: Equation, raw: Raw) -> bool:
+    """Whether a cheap instruction is what an equation usually becomes."""
+    is_kind = eqn.primitive in ALIKE.get(raw.opcode, _LIGHT)
+    return is_kind and eqn.fate != "unused" and fits(eqn, raw)
 
 
 def fits(eqn: Equation, raw: Raw) -> bool:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import functools
 import types
+import zlib
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import jax
+import numpy as np
+
+from .. import _functions
 
 # How many values are looked through, and how deep: a model's state, not the world.
 _MOST, _DEEPEST = 20_000, 12
@@ -25,43 +29,74 @@ Path = tuple[Step, ...]
 
 
 def inside(value: Any) -> Iterator[tuple[Step, Any]]:
-    """Yield what an object holds, each with how to get at it: items and attributes."""
+    """Yield what an object holds, each with how to get at it."""
     if isinstance(value, Mapping):
         yield from ((("item", key), one) for key, one in list(value.items()))
     elif isinstance(value, list | tuple):
         yield from ((("item", i), one) for i, one in enumerate(value))
+    elif isinstance(value, set | frozenset | deque) or is_of_objects(value):
+        yield from ((("member", i), one) for i, one in enumerate(members(value)))
+    elif isinstance(value, types.FunctionType):
+        yield from ((("cell", name), one) for name, one in cells(value))
     elif not isinstance(value, _OPAQUE):
-        held = getattr(value, "__dict__", None)
-        if isinstance(held, dict):
-            yield from ((("attribute", name), one) for name, one in list(held.items()))
-        for kind in type(value).__mro__:
-            names = kind.__dict__.get("__slots__", ())
-            for name in (names,) if isinstance(names, str) else names:
-                if hasattr(value, name):
-                    yield ("attribute", name), getattr(value, name)
+        yield from _attributes(value)
+
+
+def _attributes(value: Any) -> Iterator[tuple[Step, Any]]:
+    names: list[str] = []
+    if isinstance(held := getattr(value, "__dict__", None), dict):
+        names += list(held)
+    for kind in type(value).__mro__:
+        slots = kind.__dict__.get("__slots__", ())
+        names += (slots,) if isinstance(slots, str) else slots
+    if isinstance(value, functools.partial):
+        names += ("func", "args", "keywords")
+    if isinstance(value, types.MethodType):
+        names.append("__self__")
+    for name in names:
+        if hasattr(value, name):
+            yield ("attribute", name), getattr(value, name)
+
+
+def is_of_objects(value: Any) -> bool:
+    """Whether a value is an array of NumPy's that holds Python objects."""
+    return isinstance(value, np.ndarray) and value.dtype == object
+
+
+def members(value: Any) -> list[Any]:
+    """What a container without keys holds."""
+    return value.ravel().tolist() if isinstance(value, np.ndarray) else list(value)
+
+
+def cells(fn: types.FunctionType) -> Iterator[tuple[str, Any]]:
+    """The values that a function closes over, by name."""
+    for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True):
+        try:
+            yield name, cell.cell_contents
+        except ValueError:  # not bound yet
+            continue
 
 
 _OPAQUE = (
     str, bytes, int, float, complex, bool, type(None), type, types.ModuleType,
-    types.FunctionType, types.BuiltinFunctionType, types.CodeType, types.FrameType,
+    types.BuiltinFunctionType, types.CodeType, types.FrameType, np.ndarray, np.generic,
 )  # fmt: skip
 
 
-def paths(value: Any) -> list[Path]:
-    """How to get at each array that a value holds, however deep."""
-    return [path for path, _ in found(value)]
+def everything(value: Any) -> Iterator[tuple[Path, Any]]:
+    """Yield a value and all that it holds, however deep, each with how to get at it.
 
-
-def found(value: Any) -> Iterator[tuple[Path, Any]]:
-    """Yield each array that a value holds, with how to get at it."""
+    An object is looked into once, wherever else it is held.
+    """
     queue: deque[tuple[Path, Any]] = deque([((), value)])
-    seen: set[int] = set()
-    while queue and len(seen) < _MOST:
+    seen: dict[int, Any] = {}  # kept alive, so that no other gets its identity
+    for _ in range(_MOST):
+        if not queue:
+            return
         path, one = queue.popleft()
-        if is_concrete(one):
-            yield path, one
-        elif id(one) not in seen and len(path) < _DEEPEST:
-            seen.add(id(one))
+        yield path, one
+        if not is_concrete(one) and id(one) not in seen and len(path) < _DEEPEST:
+            seen[id(one)] = one
             queue.extend((((*path, step)), part) for step, part in inside(one))
 
 
@@ -69,7 +104,14 @@ def reach(value: Any, path: Path) -> Any:
     """Follow a path; None where it leads nowhere any more."""
     try:
         for kind, key in path:
-            value = value[key] if kind == "item" else getattr(value, key)
+            if kind == "item":
+                value = value[key]
+            elif kind == "member":
+                value = members(value)[key]
+            elif kind == "cell":
+                value = dict(cells(value))[key]
+            else:
+                value = getattr(value, key)
     except (AttributeError, KeyError, IndexError, TypeError):
         return None
     return value
@@ -82,7 +124,7 @@ def state_of(fn: Any, args: Any, kwargs: Any) -> list[tuple[str, Any]]:
     """
     held: list[tuple[str, Any]] = []
     for _ in range(_DEEPEST):
-        if isinstance(fn, functools.partial):
+        if _functions.is_partial(fn):
             held += [("a bound argument", (fn.args, fn.keywords))]
             fn = fn.func
         elif isinstance(fn, types.MethodType):
@@ -99,45 +141,78 @@ def state_of(fn: Any, args: Any, kwargs: Any) -> list[tuple[str, Any]]:
 
 
 def _closed_over(fn: Any) -> list[tuple[str, Any]]:
-    code, closure = getattr(fn, "__code__", None), getattr(fn, "__closure__", None)
-    if code is None:
+    if not isinstance(fn, types.FunctionType):
         is_object = not isinstance(fn, types.BuiltinFunctionType | type)
         return [("self", fn)] if is_object else []
-    held = []
-    for name, cell in zip(code.co_freevars, closure or (), strict=False):
-        try:
-            held.append((name, cell.cell_contents))
-        except ValueError:  # not bound yet
-            continue
-    names = [name for name in code.co_names if name in fn.__globals__]
+    names = [name for name in fn.__code__.co_names if name in fn.__globals__]
     values = [(name, fn.__globals__[name]) for name in names]
-    return held + [(n, v) for n, v in values if not isinstance(v, _OPAQUE)]
+    known = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType)
+    return [*cells(fn), *((n, v) for n, v in values if not isinstance(v, known))]
+
+
+# Of NumPy's arrays, this many bytes are compared.
+_COMPARED_BYTES = 1 << 24
+
+
+def token(value: Any) -> Any:
+    """What is compared of a value before and after a call; None for what is not."""
+    if is_concrete(value):
+        return value
+    if isinstance(value, np.ndarray):
+        is_small = value.nbytes <= _COMPARED_BYTES and not is_of_objects(value)
+        return zlib.crc32(np.ascontiguousarray(value).tobytes()) if is_small else None
+    if isinstance(value, bool | int | float | complex | str | bytes | np.generic):
+        return type(value), repr(value)
+    if isinstance(value, list | tuple | dict | set | frozenset | deque):
+        return len(value)
+    return None
+
+
+def _is_other(before: Any, now: Any) -> bool:
+    if is_concrete(now) or is_concrete(before):
+        return before is not now
+    return bool(before != now)
+
+
+def newest(value: Any) -> Any:
+    """What a container got last; None of others."""
+    if isinstance(value, Mapping):
+        return next(reversed(value.values()), None)  # type: ignore[call-overload]
+    return value[-1] if isinstance(value, list | deque) and value else None
+
+
+Change = tuple[str, Any, Path]
 
 
 @dataclass
 class State:
-    """What holds arrays before a call, and which of it the call changed."""
+    """What a call can change that outlives it, as it was before the call."""
 
     roots: list[tuple[str, Any]]
-    before: list[tuple[str, Any, Path, int]]
+    before: dict[tuple[int, Path], Any]
 
     @classmethod
     def of(cls, fn: Any, args: Any, kwargs: Any) -> State:
         """Take it down."""
         roots = state_of(fn, args, kwargs)
-        before = [
-            (name, root, path, id(one))
-            for name, root in roots
-            for path, one in found(root)
-        ]
-        return cls(roots, before)
+        return cls(roots, {(i, path): one for i, path, one in _tokens(roots)})
 
-    def changed(self) -> list[tuple[str, Any, Path]]:
-        """What holds another array by now, or an array where there was none."""
-        old = {(id(root), path): one for _, root, path, one in self.before}
-        return [
-            (name, root, path)
-            for name, root in self.roots
-            for path, one in found(root)
-            if old.get((id(root), path)) != id(one)
-        ]
+    def changed(self) -> list[Change]:
+        """What is another by now: arrays, numbers, the lengths of containers.
+
+        Of a container that has another length, only itself.
+        """
+        found: dict[tuple[int, Path], None] = {}
+        for i, path, now in _tokens(self.roots):
+            before = self.before.get((i, path))
+            is_known = now is not None or is_concrete(before)
+            held = any((i, path[:end]) in found for end in range(len(path)))
+            if is_known and not held and _is_other(before, now):
+                found[i, path] = None
+        return [(*self.roots[i], path) for i, path in found]
+
+
+def _tokens(roots: list[tuple[str, Any]]) -> Iterator[tuple[int, Path, Any]]:
+    for i, (_, root) in enumerate(roots):
+        for path, one in everything(root):
+            yield i, path, token(one)

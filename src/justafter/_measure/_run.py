@@ -19,8 +19,8 @@ from . import _saved
 from ._busy import ORDINARY, Waiting
 from ._provenance import Provenance
 from ._results import Comparison, Measurement
-from ._runner import Runner
-from ._spread import Samples, Spread
+from ._runner import Runner, is_lazy
+from ._spread import FEW, Samples, Spread
 
 # Samples are taken in blocks that are spread over the budget: those of one moment
 # agree with each other, and not with the next.
@@ -131,6 +131,11 @@ def _about(
         )
     elif spread.is_dependent:
         said.append("the samples drift or come in runs: the interval is wide")
+    elif spread.samples < FEW:
+        said.append(
+            f"{spread.samples} samples do not tell whether they depend on each other: "
+            "the interval holds if they do not"
+        )
     return said
 
 
@@ -169,10 +174,14 @@ def _stages(
             seen.setdefault(name, []).append(seconds)
         done = len(seen["first"])
         spent = time.perf_counter() - begin
-        if done >= _MIN_STAGES and (done >= _MAX_STAGES or spent > budget / 2):
+        # One call is left for the steady state.
+        if done >= limit - 1 or (
+            done >= _MIN_STAGES and (done >= _MAX_STAGES or spent > budget / 2)
+        ):
             break
         fresh = _fresh(fn)
         runner = Runner(fresh, args, kwargs, limit)  # type: ignore[arg-type]
+        runner.made = done
     return {name: Spread.of(values) for name, values in seen.items()}, runner
 
 
@@ -425,7 +434,7 @@ def _kind(value: Any) -> str:
 
 
 def _check_running(args: Any, kwargs: Any) -> None:
-    leaves = jax.tree.leaves((args, kwargs))
+    leaves = jax.tree.leaves((args, kwargs), is_leaf=is_lazy)
     is_traced = any(isinstance(leaf, jax.core.Tracer) for leaf in leaves)
     if is_traced or _internals.is_tracing():
         raise RuntimeError(

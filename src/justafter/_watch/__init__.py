@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import ModuleType
 from typing import Any, TypeVar, overload
 
@@ -68,7 +68,7 @@ def watch(
 
     Raises:
         TypeError: `fn`, `only` or `ignore` is no function, or cannot carry a log.
-        ValueError: `max_traces` is no whole number of at least 1.
+        ValueError: `max_traces` is no whole number of at least 1, or `only` is empty.
         RuntimeError: this version of JAX hides what is needed.
 
     Example:
@@ -129,7 +129,12 @@ def _attach(fn: Any, log: Log) -> None:
 def _chosen(only: Any) -> list[Fun] | None:
     if only is None:
         return None
-    functions = [only] if callable(only) else list(only)
+    is_many = isinstance(only, Iterable) and not callable(only)
+    functions = list(only) if is_many else [only]
+    if not functions:
+        raise ValueError(
+            "only is empty: nothing would be counted. Leave it out to watch everything"
+        )
     for fun in functions:
         if not callable(fun):
             raise TypeError(f"watch needs functions, got {type(fun).__name__} in only")

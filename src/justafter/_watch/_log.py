@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 import types
 import weakref
@@ -72,7 +73,10 @@ def identity(fun: Any) -> Identity:
     """Find a function's names and where it is defined."""
     *_, plain = _functions.layers(fun)
     code = getattr(plain, "__code__", None)
-    if code is None:  # builtin, or an object without Python code
+    if inspect.isbuiltin(plain):
+        module = str(plain.__module__ or "")
+        return Identity(plain.__name__, plain.__qualname__, module, plain, "")
+    if code is None:  # an object without Python code
         kind = plain if isinstance(plain, type) else type(plain)
         return Identity(
             kind.__name__, kind.__qualname__, str(kind.__module__), kind, ""
@@ -114,8 +118,11 @@ def carried(fun: Fun, args: Sequence[Any]) -> Any | None:
     """The function that a library's wrapper of the same name calls, if it shows it.
 
     Libraries that sort arguments into arrays and the rest give `jax.jit` a function
-    of their own, and hand over the user's among the static arguments.
+    of their own, and hand over the user's among the static arguments. `jax.pmap` does
+    the same with what it maps.
     """
+    if (mapped := _internals.mapped(fun)) is not None:
+        return mapped
     if not _is_wrapper(fun):
         return None
     name, queue = getattr(fun, "__name__", None), list(args)
@@ -297,6 +304,10 @@ class Log(Mapping[str, Record]):
         for root in self._only:
             if any(_same(root, link) for link in links):
                 return identity(root)
+        if hidden is not None:  # a gradient, say, that the library jits
+            for root in self._only:
+                if any(_same(links[-1], layer) for layer in _functions.layers(root)):
+                    return identity(root)
         if hidden is None and _is_wrapper(fun):
             return self._by_name(fun)
         return None
@@ -379,6 +390,11 @@ class Log(Mapping[str, Record]):
 
     def _of_function(self, fun: Fun) -> Record:
         mine = identity(_functions.unjitted(fun))
+        if self._only is None and mine.is_jax:
+            raise KeyError(
+                f"{mine.qualname} is one of JAX's own functions, which this log leaves "
+                "out: count it with watch(only=fn)"
+            )
         with self._lock:
             known = self._records.get(mine.key)
         if known is not None and (known.traces or known.compilations):

@@ -10,8 +10,8 @@ from typing import Any
 
 import jax
 
-from .. import _internals
-from ._words import words
+from .. import _functions, _internals
+from ._words import mesh_words, words
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +53,10 @@ class Signature:
     """All that a trace depends on."""
 
     fun: Callable[[], Any]
+    makers: tuple[str, ...]  # what made it of the function that it is counted under
     leaves: dict[str, Leaf]
     static: dict[str, Any]
+    hashes: dict[str, int]  # of the static values: they may be changed in place
     tree: Any
     names: tuple[str, ...]  # of the dynamic arguments passed by position
     form: Form
@@ -77,9 +79,7 @@ def mesh_place(sharding: Any) -> str:
     mesh = getattr(sharding, "mesh", None)
     if mesh is None or not mesh.shape:
         return ""
-    kinds = zip(mesh.shape.items(), mesh.axis_types, strict=True)
-    axes = [f"{name}={size} {kind.name.lower()}" for (name, size), kind in kinds]
-    return f"{_spec(sharding.spec)} on mesh ({', '.join(axes)})"
+    return f"{_spec(sharding.spec)} on {mesh_words(mesh)}"
 
 
 def _spec(spec: Any) -> str:
@@ -178,8 +178,10 @@ def signature_of(call: _internals.JitCall, raised: bool = False) -> Signature:
         )
     return Signature(
         fun=weak_reference(call.fun),
+        makers=_functions.makers(call.fun),
         leaves=leaves,
         static=parts.static,
+        hashes={name: hash(value) for name, value in parts.static.items()},
         tree=tree,
         names=parts.names,
         form=parts.form,

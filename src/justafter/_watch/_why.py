@@ -47,11 +47,19 @@ def why(new: Signature, earlier: Sequence[Signature]) -> tuple[Reason, ...]:
     fun = new.fun()
     same = [old for old in earlier if old.fun() is fun][-_COMPARED:]
     if not same:
-        text = "made anew, and JAX caches by function object"
-        return (Reason("fresh function object", text),)
+        return (_another_function(new, earlier),)
     # Nearest: the fewest differences; among equals, the latest.
     nearest = min(reversed(same), key=lambda old: _distance(new, old))
     return tuple(_differences(new, nearest)) or _unexplained(nearest)
+
+
+def _another_function(new: Signature, earlier: Sequence[Signature]) -> Reason:
+    if new.makers and all(old.makers != new.makers for old in earlier):
+        names = " of ".join(new.makers)
+        text = f"what was traced is made of it, by {names}"
+        return Reason("transformation", text)
+    text = "made anew, and JAX caches by function object"
+    return Reason("fresh function object", text)
 
 
 def _unexplained(old: Signature) -> tuple[Reason, ...]:
@@ -65,7 +73,8 @@ def _unexplained(old: Signature) -> tuple[Reason, ...]:
 def _distance(new: Signature, old: Signature) -> int:
     """How many things differ; a text for each is made for the nearest only."""
     static = sum(
-        not equal(value, old.static.get(name)) for name, value in new.static.items()
+        not equal(value, old.static.get(name)) or _is_mutated(name, new, old)
+        for name, value in new.static.items()
     )
     leaves = sum(
         _apart(leaf, old.leaves.get(name)) for name, leaf in new.leaves.items()
@@ -123,15 +132,25 @@ def _static_changes(new: Signature, old: Signature) -> list[str]:
     return [
         name
         for name, value in new.static.items()
-        if name in old.static and not equal(value, old.static[name])
+        if name in old.static
+        and (not equal(value, old.static[name]) or _is_mutated(name, new, old))
     ]
+
+
+def _is_mutated(name: str, new: Signature, old: Signature) -> bool:
+    """Whether a static value was changed in place, and its hash with it."""
+    is_one = new.static[name] is old.static.get(name)
+    return is_one and new.hashes[name] != old.hashes[name]
+
+
+def _static_change(name: str, new: Signature, old: Signature) -> str:
+    if _is_mutated(name, new, old):
+        return f"{name} was changed in place, and its hash is another by now"
+    return change(name, old.static[name], new.static[name])
 
 
 def _static(new: Signature, old: Signature) -> Iterator[Reason]:
-    texts = [
-        change(name, old.static[name], new.static[name])
-        for name in _static_changes(new, old)
-    ]
+    texts = [_static_change(name, new, old) for name in _static_changes(new, old)]
     texts += [f"{n} is now static" for n in new.static if n in old.leaves]
     texts += [f"{n} is no longer static" for n in old.static if n in new.leaves]
     if texts:

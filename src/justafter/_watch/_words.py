@@ -25,7 +25,16 @@ def words(value: Any) -> str:
     """
     if isinstance(value, type | types.FunctionType | types.BuiltinFunctionType):
         return value.__qualname__
+    if isinstance(value, jax.sharding.Mesh | jax.sharding.AbstractMesh):
+        return mesh_words(value) or "None"
     return cut(plain(repr(value)))
+
+
+def mesh_words(mesh: Any) -> str:
+    """A mesh's axes, each with its size and kind; an empty text for one without."""
+    kinds = zip(mesh.shape.items(), mesh.axis_types, strict=True)
+    axes = [f"{name}={size} {kind.name.lower()}" for (name, size), kind in kinds]
+    return f"mesh ({', '.join(axes)})" if axes else ""
 
 
 def plain(text: str) -> str:
@@ -90,8 +99,15 @@ def _parts(value: Any) -> Iterator[tuple[str, Any]]:
         yield from ((f".{key}", getattr(value, key)) for key in value._fields)
     elif isinstance(value, list | tuple):
         yield from ((f"[{i}]", part) for i, part in enumerate(value))
-    elif isinstance(getattr(value, "__dict__", None), dict) and not callable(value):
+    elif _is_plain_object(value):
         yield from ((f".{key}", part) for key, part in vars(value).items())
+
+
+def _is_plain_object(value: Any) -> bool:
+    """Whether it is told apart by its attributes; not JAX's own, such as a mesh."""
+    is_jax = type(value).__module__.partition(".")[0] in ("jax", "jaxlib")
+    has_attributes = isinstance(getattr(value, "__dict__", None), dict)
+    return has_attributes and not callable(value) and not is_jax
 
 
 def _leaf_change(name: str, old: Any, new: Any) -> str:
