@@ -23,7 +23,19 @@ extensions = [
     "sphinx_design",
 ]
 exclude_patterns = ["_build"]
+executed_book_bound = [
+    "cheat-sheet",
+    "errors/loops",
+    "numpy/random",
+    "tracing/control-flow",
+    "tracing/loops",
+]
 executed_book_cache = "../_build/cache"
+executed_book_claims = {
+    "under": ["What to remember"],
+    "after": ["Cause.", "Fix."],
+    "rows": ["cheat-sheet"],
+}
 executed_book_figures = "themed"
 executed_book_folder = "empty"  # so that a chapter needs nothing but what it says
 executed_book_pins = "../outputs/pins"

@@ -16,6 +16,17 @@ from pathlib import Path
 from typing import Any
 
 from .checking.pins import check_pins
+from .checking.receipts import (
+    Counts,
+    PageText,
+    check_failing,
+    check_names,
+    count_claims,
+    matches,
+    page_text,
+    unbound,
+    unbound_rows,
+)
 from .checking.rules import check_run, failed
 from .errors import BookError, PageError
 from .model import Chapter, Executed, run_from, to_plain
@@ -26,7 +37,7 @@ from .programs.verdicts import Verdicts
 from .programs.verify import Offer, count, offers_of, settled
 from .programs.verify import verify as run_offers
 from .reading.chapters import docname_of
-from .reading.pages import find_chapters, find_pages
+from .reading.pages import find_pages, read_pages
 from .running.chapters import ChapterTask, Finished
 from .running.fingerprint import digest, environment_fingerprint
 from .running.pool import Pool
@@ -68,7 +79,8 @@ class Book:
 
     `executed` also holds chapters that failed, as far as they ran. `offers` are what
     pages offer to be taken away, by chapter. `stale` are the records of other platforms
-    whose cells have changed, in words.
+    whose cells have changed, in words. `texts` are the sentences of all pages,
+    `unbound` those that name no check and might.
     """
 
     chapters: list[Chapter]
@@ -77,6 +89,9 @@ class Book:
     offers: dict[str, list[Offer]] = field(default_factory=dict)
     errors: list[PageError] = field(default_factory=list)
     stale: list[str] = field(default_factory=list)
+    texts: list[PageText] = field(default_factory=list)
+    unbound: list[PageError] = field(default_factory=list)
+    counts: Counts = field(default_factory=Counts)
 
     def count_programs(self) -> str:
         """How many of the programs have been run by themselves, in words."""
@@ -132,6 +147,7 @@ class _Building:
         self.depends: dict[str, dict[str, Any]] = {}
         self.executed: dict[str, Executed] = {}
         self.missing: list[Chapter] = []
+        self.texts: list[PageText] = []
         self.errors: list[PageError] = []
 
     def build(self, run_missing: bool, verify: bool = False) -> Book:
@@ -143,9 +159,11 @@ class _Building:
             ):
                 if self.missing:
                     self._run(self.missing)
-        book = Book(self.chapters, self.executed, errors=self.errors)
+        book = Book(self.chapters, self.executed, errors=self.errors, texts=self.texts)
         for executed in self.executed.values():
             self._check(executed, book)
+        for page in self.texts:
+            self._check_sentences(page, book)
         if verify:
             offers = [offer for some in book.offers.values() for offer in some]
             run_offers(offers, self.settings.jobs, self.progress)
@@ -161,14 +179,16 @@ class _Building:
 
     def _read(self) -> None:
         settings = self.settings
-        chapters, errors = find_chapters(
+        readings, errors = read_pages(
             settings.source,
             settings.include,
             settings.exclude,
             settings.not_executed,
             settings.rules,
+            settings.claims,
             settings.cache / "read",
         )
+        chapters = [r.chapter for r in readings if r.chapter is not None]
         if settings.only is not None:
             known = {chapter.docname for chapter in chapters}
             pages = {docname_of(p, settings.source) for p in self._pages()}
@@ -179,6 +199,8 @@ class _Building:
                 )
             chapters = [c for c in chapters if c.docname in settings.only]
             errors = [e for e in errors if self._docname(e.path) in settings.only]
+            readings = [r for r in readings if r.docname in settings.only]
+        self.texts = [page_text(reading) for reading in readings]
         if settings.may_fail:
             chapters = [chapter.with_failures_allowed() for chapter in chapters]
         self.chapters, self.errors = chapters, errors
@@ -303,6 +325,21 @@ class _Building:
             book.pages[docname] = dataclasses.replace(page, snippets=snippets)
             if "programs" in self.settings.rules:
                 book.errors += [offer.error for offer in offers if offer.error]
+
+    def _check_sentences(self, page: PageText, book: Book) -> None:
+        """Note the sentences that are not bound, and the checks that hold nothing."""
+        settings, executed = self.settings, self.executed.get(page.docname)
+        has_rows = matches(settings.claims.get("rows", ()), page.docname)
+        loose = list(unbound(page))
+        if has_rows and executed is not None:
+            loose += unbound_rows(executed)
+        book.unbound += loose
+        book.counts += count_claims(page, executed, has_rows)
+        book.errors += check_names(page)
+        if matches(settings.bound, page.docname):
+            book.errors += loose
+        if "receipts" in settings.rules:
+            book.errors += check_failing(page)
 
     def _take_records(self, book: Book) -> None:
         """Note which records of other platforms hold, and which are stale."""

@@ -34,6 +34,7 @@ class Cell:
 
     `line` is the file's line (from 1) of the first line of the source; `may_raise` says
     that it may fail without an announcement, `is_skipped` that it is shown and not run;
+    `check` is the name by which sentences call it;
     `options` are the options as they stand on the page, for MyST-NB.
     """
 
@@ -45,6 +46,7 @@ class Cell:
     warns: str | None = None
     alt: str | None = None
     no_program: str | None = None
+    check: str | None = None
     may_raise: bool = False
     is_skipped: bool = False
     values: tuple[Value, ...] = ()
@@ -54,6 +56,24 @@ class Cell:
     def varies(self) -> bool:
         """Whether the output may differ between runs or devices."""
         return bool(self.tags & {"measured", "device"})
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A sentence of running text, and the checks that would fail if it were false.
+
+    `exempt` is what it is instead of a claim: "definition", "instruction" or "title".
+    `is_universal` says that it speaks of all of something; `claim` is the line that a
+    claim begins on, for a sentence of one that each needs a check: see the option
+    `claims`.
+    """
+
+    text: str
+    line: int
+    checks: tuple[str, ...] = ()
+    exempt: str | None = None
+    is_universal: bool = False
+    claim: int | None = None
 
 
 @dataclass(frozen=True)
@@ -83,6 +103,7 @@ class Chapter:
     limit: float | None = None
     platform: str | None = None
     metadata: dict[str, Any] = field(default_factory=dict, hash=False)
+    statements: tuple[Statement, ...] = ()
 
     @functools.cached_property
     def cells(self) -> tuple[Cell, ...]:

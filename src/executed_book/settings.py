@@ -19,6 +19,7 @@ RULES = {
     "figures": "each figure has a text for those who do not see it",
     "measured": "output that varies is held by an assert",
     "numbers": "no measured number is typed into running text",
+    "receipts": "a check can fail, and not whatever its libraries do",
     "programs": "each cell can be copied as a program that gives what the page shows",
 }
 
@@ -51,11 +52,37 @@ def _are_rules(value: Any) -> bool:
     )
 
 
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(v, str) for v in value)
+
+
+def _are_claims(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and set(value) <= {"under", "after", "rows"}
+        and all(map(_are_texts, value.values()))
+    )
+
+
 OPTIONS = (
     Option("cache", None, _is_folder, "the folder where runs are kept between builds"),
     Option("pins", None, _is_folder, "the folder with the pinned outputs"),
     Option("records", None, _is_folder, "the folder with what other platforms gave"),
     Option("rules", (), _are_rules, f"'all', or some of {', '.join(RULES)}"),
+    Option(
+        "claims",
+        {},
+        _are_claims,
+        "a dict that says which lines need a check each: 'under', titles of sections,"
+        " means their list items; 'after', bold words, the paragraphs that begin with"
+        " them; 'rows', patterns of pages, the rows of tables that their cells show",
+    ),
+    Option(
+        "bound",
+        (),
+        _are_texts,
+        "a list of patterns: pages where an unbound universal sentence is an error",
+    ),
     Option("cell_seconds", 180.0, _is_positive, "how many seconds one cell may run"),
     Option(
         "output_limit", 1_000_000, _is_positive, "how many characters a cell may print"
@@ -100,6 +127,8 @@ class Settings:
         folder: "page" if cells run in the page's folder, "empty" if in a new one.
         figures: "png", "svg" or "themed".
         rules: the rules that hold for the book; see `RULES`.
+        claims: which lines of running text need a check each; see `OPTIONS`.
+        bound: patterns of the pages on which every claim has its check.
         pins: the folder with the pinned outputs; None to compare nothing.
         records: the folder with what other platforms gave; None to show none.
         only: the chapters to look at, by name; None for all.
@@ -117,6 +146,8 @@ class Settings:
     folder: str = "page"
     figures: str = "png"
     rules: frozenset[str] = frozenset()
+    claims: dict[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
+    bound: tuple[str, ...] = ()
     pins: Path | None = None
     records: Path | None = None
     only: frozenset[str] | None = None
@@ -155,6 +186,8 @@ def settings_of(
     }
     settings: dict[str, Any] = {
         **{n: said[n] for n in ("cell_seconds", "output_limit", "folder", "figures")},
+        "claims": {key: tuple(texts) for key, texts in said["claims"].items()},
+        "bound": tuple(said["bound"]),
         "rules": frozenset(RULES if rules == "all" else rules),
         "pins": folders["pins"],
         "records": folders["records"],

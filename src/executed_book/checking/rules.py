@@ -15,6 +15,7 @@ from pathlib import Path
 from ..errors import PageError
 from ..model import Cell, CellResult, Chapter, Executed, Failure, Value, ValueResult
 from ..running.shell import OVER_LIMIT
+from .receipts import false_sentences
 from .text import has_figure, shown_texts, stderr_text
 
 #: Text that belongs to one machine or one process, and what it is.
@@ -105,7 +106,7 @@ def _unannounced(chapter: Chapter, cell: Cell, failure: Failure) -> PageError:
     return PageError(
         chapter.path,
         cell.line + failure.line - 1,
-        f"cell {cell.number} raised {failure.name}",
+        f"cell {cell.number} raised {failure.name}{false_sentences(chapter, cell)}",
         f"mend the cell; if it is to fail, write {announcement('raises', failure)}",
         failure.traceback,
     )
@@ -146,14 +147,16 @@ def _announced(chapter: Chapter, cell: Cell, result: CellResult) -> Iterator[Pag
         yield PageError(
             chapter.path,
             cell.line,
-            f"cell {cell.number} announces {name} and raises nothing",
+            f"cell {cell.number} announces {name} and raises nothing"
+            + false_sentences(chapter, cell),
             "drop :raises:, or mend the cell so that it fails as the page says",
         )
     elif name not in _names(failure) or not _said(words, failure.message):
         yield PageError(
             chapter.path,
             cell.line + failure.line - 1,
-            f"cell {cell.number} announces {cell.raises!r} and raises another",
+            f"cell {cell.number} announces {cell.raises!r} and raises another"
+            + false_sentences(chapter, cell),
             f"write {announcement('raises', failure)}, or mend the cell",
             failure.traceback,
         )

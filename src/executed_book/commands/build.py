@@ -47,6 +47,7 @@ def build(
         progress.note(book.count_cells())
         progress.note(book.count_programs())
         progress.note(_records_note(book))
+        progress.note(f"{book.counts}; 'claims' lists those that are not bound")
         rendering = Rendering(config, site.work, settings.source, overrides or {})
         rendering.render(book)
         site.publish(site.work / "html")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 import tempfile
@@ -85,6 +86,8 @@ def _parser() -> argparse.ArgumentParser:
     build.set_defaults(run=_build)
     execute = commands.add_parser("execute", help="execute the book, render nothing")
     execute.set_defaults(run=_execute)
+    claims = commands.add_parser("claims", help="list the claims that name no check")
+    claims.set_defaults(run=_claims)
     verify = commands.add_parser("verify", help="run every program by itself")
     verify.set_defaults(run=_verify)
     pin = commands.add_parser("pin", help="accept the outputs as they are now")
@@ -100,7 +103,7 @@ def _parser() -> argparse.ArgumentParser:
     drift.add_argument("--kept", type=Path, default=Path("outputs/drift"))
     drift.add_argument("--page", type=Path, default=Path("docs/releases.md"))
     drift.set_defaults(run=_drift)
-    for command in (build, execute, verify, pin, record, snapshot):
+    for command in (build, execute, verify, claims, pin, record, snapshot):
         command.add_argument("--source", type=Path, default=Path("docs"))
         command.add_argument("--config", type=Path, default=Path("conf"))
         command.add_argument("--cache", type=Path, help="where runs are kept")
@@ -108,7 +111,7 @@ def _parser() -> argparse.ArgumentParser:
             "-D", metavar="NAME=VALUE", action="append", default=[], type=_override
         )
         command.add_argument("--jobs", type=_count, help="chapters at once")
-    for command in (execute, verify, pin, record, snapshot):
+    for command in (execute, verify, claims, pin, record, snapshot):
         command.add_argument(
             "--only", nargs="+", action="extend", metavar="CHAPTER", help="by name"
         )
@@ -156,6 +159,15 @@ def _execute(options: argparse.Namespace, progress: Progress) -> None:
     from ..errors import raise_all
 
     raise_all(execute(_settings(options), progress).errors)
+
+
+def _claims(options: argparse.Namespace, progress: Progress) -> None:
+    from ..book import execute
+
+    book = execute(_settings(options), progress)
+    for error in book.unbound:
+        print(f"{os.path.relpath(error.path)}:{error.line}: {error.message}")
+    print(book.counts)
 
 
 def _verify(options: argparse.Namespace, progress: Progress) -> None:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..errors import PageError
-from ..model import Cell, Chapter, Prose, Value
-from .markdown import Stretch, running_text, stretches
+from ..model import Cell, Chapter, Prose, Statement, Value
+from .markdown import SPAN, Stretch, running_text, stretches
 from .notebooks import NotANotebook, notebook_stretches
 from .options import (
     cell_options,
@@ -22,14 +21,8 @@ from .options import (
     page_options,
 )
 from .prose import check_prose
+from .statements import StatementReader
 
-#: A span of code in running text, with the name of its role if it has one. Roles that
-#: are told of inside a span (`` {value}`x` ``) are part of that span.
-_SPAN = re.compile(
-    r"(?<![`\\])(?:\{(?P<role>[\w:+.-]+)\})?(?P<ticks>`+)"
-    r"(?P<text>(?:(?!\n\s*\n).)+?)(?<!`)(?P=ticks)(?!`)",
-    re.DOTALL,
-)
 _ROLES = frozenset({"value", "measured", "eval"})
 
 
@@ -40,8 +33,25 @@ class Reading:
     path: Path
     source: Path
     rules: frozenset[str]
+    claims: Mapping[str, Collection[str]] = field(default_factory=dict)
     chapter: Chapter | None = None
     errors: list[PageError] = field(default_factory=list)
+    statements: tuple[Statement, ...] = ()
+    has_counts: bool = False
+
+    @property
+    def docname(self) -> str:
+        """The page's name for Sphinx."""
+        return docname_of(self.path, self.source)
+
+    def read_statements(self, pieces: Iterable[Stretch]) -> None:
+        """Note the sentences of the page, and the checks that they name."""
+        under, after = (
+            frozenset(self.claims.get(key, ())) for key in ("under", "after")
+        )
+        reader = StatementReader(self.path, under, after)
+        self.statements = reader.read(pieces)
+        self.errors += reader.errors
 
     def check_prose(self, running: Iterable[tuple[int, str]]) -> None:
         """Note the measured numbers that were typed into running text."""
@@ -54,15 +64,17 @@ def read_page(
     source: Path,
     rules: Collection[str] = (),
     text: str | None = None,
+    claims: Mapping[str, Collection[str]] | None = None,
 ) -> Reading:
     """Read one page below the folder `source`.
 
     `rules` are those that hold for the book (see `settings.RULES`); `text` is the
-    page's content, if it is known.
+    page's content, if it is known; `claims` is the option of that name.
     """
-    reading = Reading(path, source, frozenset(rules))
+    reading = Reading(path, source, frozenset(rules), claims or {})
     try:
         text = decode(path) if text is None else text
+        reading.has_counts = "{receipts}`" in text
         if path.suffix == ".ipynb":
             _read_notebook(text, reading)
         else:
@@ -106,8 +118,10 @@ def _read_markdown(text: str, reading: Reading) -> None:
     front, taken = front_matter(text, path)
     body = text.split("\n", taken)[taken] if taken else text
     if not executes(front):
-        reading.errors += _not_executing(path, text, body, taken)
+        pieces = stretches(body, taken + 1)
+        reading.errors += _not_executing(path, pieces)
         reading.check_prose(running_text(body, taken + 1))
+        reading.read_statements(pieces)
         return
     reading.errors += check_kernel(front, text, path)
     pieces = stretches(body, taken + 1)
@@ -131,8 +145,8 @@ def _read_notebook(text: str, reading: Reading) -> None:
     _take(text, metadata, pieces, reading)
 
 
-def _not_executing(path: Path, text: str, body: str, taken: int) -> list[PageError]:
-    cells = [s for s in stretches(body, taken + 1) if s.kind == "code"]
+def _not_executing(path: Path, pieces: list[Stretch]) -> list[PageError]:
+    cells = [s for s in pieces if s.kind == "code"]
     if not cells:
         return []
     return [
@@ -167,13 +181,15 @@ def _take(
         fields, wrong = cell_options(piece, path, is_strict)
         reading.errors += wrong
         parts.append(Cell(number, piece.text, piece.line, **fields))
+    reading.read_statements(pieces)
     reading.chapter = Chapter(
-        docname=docname_of(path, reading.source),
+        docname=reading.docname,
         path=path,
         text=text,
         parts=tuple(parts),
         leading=tuple(leading),
         metadata=metadata,
+        statements=reading.statements,
         **options,
     )
 
@@ -197,7 +213,7 @@ def _values(
     numbered = list(running)
     text = "\n".join(content for _, content in numbered)
     found = []
-    for span in _SPAN.finditer(text):
+    for span in SPAN.finditer(text):
         if span["role"] not in _ROLES:
             continue
         line = numbered[text.count("\n", 0, span.start())][0]

@@ -1,7 +1,8 @@
-"""Chapters kept from an earlier reading of the same text.
+"""Pages kept from an earlier reading of the same text.
 
 Reading every page with MyST's own parser is most of what a build does when nothing has
-changed. A chapter depends on its text, its place, the rules and the code that reads it.
+changed. What is read depends on the text, its place, the rules, the lines that are
+claims, and the code that reads it.
 """
 
 from __future__ import annotations
@@ -12,64 +13,90 @@ import hashlib
 import importlib.metadata
 import os
 import pickle
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from ..errors import PageError
-from ..model import Chapter
+from ..model import Chapter, Statement
 from .chapters import Reading, decode, docname_of, read_page
 
 #: A cell's source may stand in a file of its own, which the page's text does not show.
 _LOADS = ":load:"
 
 
+#: What is kept of a page: the chapter if it is one, its sentences, whether it counts.
+Kept = tuple[Chapter | None, tuple[Statement, ...], bool]
+
+
 class Readings:
-    """Reads pages, and keeps the chapters in a folder; None keeps nothing."""
+    """Reads pages, and keeps what was read in a folder; None keeps nothing."""
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
 
-    def read(self, path: Path, source: Path, rules: Collection[str]) -> Reading:
+    def read(
+        self,
+        path: Path,
+        source: Path,
+        rules: Collection[str],
+        claims: Mapping[str, Collection[str]] | None = None,
+    ) -> Reading:
         """As `read_page`; a page with something wrong is read anew each time."""
         if self._folder is None or path.suffix == ".ipynb":
-            return read_page(path, source, rules)
+            return read_page(path, source, rules, claims=claims)
         try:
             text = decode(path)
         except PageError as error:
             return Reading(path, source, frozenset(rules), errors=[error])
-        key = _key(text, path, source, rules)
+        key = _key(text, path, source, rules, claims or {})
         name = docname_of(path, source).replace("/", "--")
         file = self._folder / f"{name}.pickle"
-        is_kept, chapter = _kept(file, key)
-        if is_kept:
-            return Reading(path, source, frozenset(rules), chapter)
-        reading = read_page(path, source, rules, text)
+        kept = _kept(file, key)
+        if kept is not None:
+            chapter, statements, has_counts = kept
+            return Reading(
+                path,
+                source,
+                frozenset(rules),
+                chapter=chapter,
+                statements=statements,
+                has_counts=has_counts,
+            )
+        reading = read_page(path, source, rules, text, claims)
         if not reading.errors and _LOADS not in text:
-            _keep(file, key, reading.chapter)
+            _keep(file, key, (reading.chapter, reading.statements, reading.has_counts))
         return reading
 
 
-def _kept(file: Path, key: str) -> tuple[bool, Chapter | None]:
-    """Whether the file holds what `key` names, and the chapter; None is no chapter."""
+def _kept(file: Path, key: str) -> Kept | None:
+    """What the file holds, if that is what `key` names."""
     try:
         with file.open("rb") as stream:
             if stream.read(len(key)) == key.encode():
-                return True, pickle.load(stream)
+                found: Kept = pickle.load(stream)
+                return found
     except Exception:  # whatever is in the file, the page itself can still be read
-        return False, None
-    return False, None
+        return None
+    return None
 
 
-def _keep(file: Path, key: str, chapter: Chapter | None) -> None:
+def _keep(file: Path, key: str, read: Kept) -> None:
     part = file.with_name(f".{file.name}.{os.getpid()}")
     with contextlib.suppress(OSError):  # a cache that cannot be written saves nothing
         file.parent.mkdir(parents=True, exist_ok=True)
-        part.write_bytes(key.encode() + pickle.dumps(chapter))
+        part.write_bytes(key.encode() + pickle.dumps(read))
         part.replace(file)
 
 
-def _key(text: str, path: Path, source: Path, rules: Collection[str]) -> str:
-    parts = [text, str(path), str(source), repr(sorted(rules)), _code()]
+def _key(
+    text: str,
+    path: Path,
+    source: Path,
+    rules: Collection[str],
+    claims: Mapping[str, Collection[str]],
+) -> str:
+    asked = repr(sorted(rules)) + repr(sorted(claims.items()))
+    parts = [text, str(path), str(source), asked, _code()]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 

@@ -7,6 +7,7 @@ nothing here looks at fences by itself.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -56,13 +57,23 @@ LITERAL = frozenset(
 _SILENT_ARGUMENT = frozenset({"figure", "list-table", "csv-table", "grid", "toctree"})
 
 
+#: A span of code in running text, with the name of its role if it has one. Roles that
+#: are told of inside a span (`` {value}`x` ``) are part of that span.
+SPAN = re.compile(
+    r"(?<![`\\])(?:\{(?P<role>[\w:+.-]+)\})?(?P<ticks>`+)"
+    r"(?P<text>(?:(?!\n\s*\n).)+?)(?<!`)(?P=ticks)(?!`)",
+    re.DOTALL,
+)
+
+
 @dataclass
 class Stretch:
     """A stretch of a page: one cell, or the text up to the next one.
 
     `line` is the page's line (from 1) of its first line; for a cell, of the first line
     of its source; `fence` is the line where a cell begins. `running` are the numbered
-    lines of its running text, which is what a reader reads as prose.
+    lines of its running text, which is what a reader reads as prose; `tokens` are the
+    parser's for all of that text, with lines that count from 0 at the line `first`.
     """
 
     kind: str  # "code", "raw" or "markdown"
@@ -71,6 +82,8 @@ class Stretch:
     fence: int = 0
     options: dict[str, Any] = field(default_factory=dict)
     running: list[tuple[int, str]] = field(default_factory=list)
+    tokens: list[Token] = field(default_factory=list)
+    first: int = 1
     complaint: str | None = None
 
 
@@ -97,18 +110,18 @@ def stretches(text: str, first: int = 1) -> list[Stretch]:
     found: list[Stretch] = []
     start, options = 0, dict[str, Any]()
     running: list[tuple[int, str]] = []
+    tokens: list[Token] = []
 
     def flush(end: int) -> None:
-        nonlocal running
+        nonlocal running, tokens
         piece = _text_between(lines, start, end, first)
         if piece is not None:
             piece.running, piece.options = running, options
+            piece.tokens, piece.first = tokens, first
             found.append(piece)
-        running = []
+        running, tokens = [], []
 
-    for token in _top_level(text):
-        if token is None:
-            continue
+    for token in tokens_of(text):
         kind = _cell_kind(token)
         if kind:
             assert token.map is not None
@@ -120,6 +133,7 @@ def stretches(text: str, first: int = 1) -> list[Stretch]:
             start, options = token.map[1], {}
         else:
             running += _running(token, first)
+            tokens.append(token)
     flush(len(lines))
     return found
 
@@ -130,7 +144,7 @@ def running_text(text: str, first: int = 1) -> list[tuple[int, str]]:
     >>> running_text("A `b`.\\n\\n```python\\nc\\n```\\n\\n:::{note} D\\nE\\n:::\\n")
     [(1, 'A `b`.'), (7, 'D'), (8, 'E')]
     """
-    return [line for token in _top_level(text) for line in _running(token, first)]
+    return [line for token in tokens_of(text) for line in _running(token, first)]
 
 
 @functools.cache
@@ -142,7 +156,7 @@ def _parser() -> MarkdownIt:
     return create_md_parser(config, RendererHTML)
 
 
-def _top_level(text: str) -> Iterator[Token]:
+def tokens_of(text: str) -> Iterator[Token]:
     """The tokens of a text; those inside lists and quotes know that by their level."""
     tokens: list[Token] = _parser().parse(text + "\n")
     # Cells of a table have no line of their own: their row's is the nearest.
@@ -201,8 +215,11 @@ def _running(token: Token, first: int) -> Iterator[tuple[int, str]]:
             return
         if argument.strip() and name not in _SILENT_ARGUMENT:
             yield line, argument.strip()
-        parsed = parse_directive_text(
-            _AnyDirective, "", token.content, validate_options=False
-        )
-        body = "\n".join(parsed.body)
-        yield from running_text(body, line + 1 + parsed.body_offset)
+        body, _, offset = directive_body(token.content)
+        yield from running_text(body, line + 1 + offset)
+
+
+def directive_body(content: str) -> tuple[str, dict[str, Any], int]:
+    """A directive's body, its options, and how many lines it takes to get there."""
+    parsed = parse_directive_text(_AnyDirective, "", content, validate_options=False)
+    return "\n".join(parsed.body), parsed.options, parsed.body_offset

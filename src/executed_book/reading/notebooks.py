@@ -9,7 +9,7 @@ import json
 import re
 from typing import Any
 
-from .markdown import Stretch, running_text
+from .markdown import Stretch, running_text, tokens_of
 
 #: How a notebook's JSON begins a cell's source, when it is written a line a string.
 _SOURCE = re.compile(r'^(?P<indent>[ \t]*)"source": *\[?', re.MULTILINE)
@@ -44,6 +44,7 @@ def notebook_stretches(text: str) -> tuple[dict[str, Any], list[Stretch]]:
         stretch.line = stretch.fence = line
         if stretch.kind == "markdown":
             stretch.running = running_text(stretch.text, line)
+            stretch.tokens, stretch.first = list(tokens_of(stretch.text)), line
     return metadata, [stretch for stretch in cells if stretch.text.strip()]
 
 

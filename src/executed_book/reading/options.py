@@ -25,7 +25,9 @@ TAGS = frozenset(
 )
 
 #: What a cell's options may be called.
-OPTIONS = frozenset({"tags", "raises", "warns", "alt", "load", "mystnb", "no-program"})
+OPTIONS = frozenset(
+    {"tags", "raises", "warns", "alt", "check", "load", "mystnb", "no-program"}
+)
 
 #: What notebook programs note in a cell for themselves: it changes nothing here.
 _NOTES = frozenset(
@@ -35,9 +37,10 @@ _NOTES = frozenset(
 )
 
 #: Options that are text.
-_TEXTS = ("raises", "warns", "alt", "no-program", "load")
+_TEXTS = ("raises", "warns", "alt", "check", "no-program", "load")
 
 _ANNOUNCEMENT = re.compile(r"[\w.]+(: \S|$)")
+_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
 
 def front_matter(text: str, path: Path) -> tuple[dict[str, Any], int]:
@@ -183,6 +186,11 @@ def cell_options(
                 f"option {name!r} is {value!r}",
                 f'write it as :{name}: "Class: words of its message", or the class'
                 " alone where it has no message",
+            )
+        elif name == "check" and value and not _NAME.fullmatch(value):
+            wrong(
+                f"option 'check' is {value!r}",
+                "name it in small letters, digits and hyphens: :check: carry-type",
             )
         else:
             texts[name.replace("-", "_")] = value

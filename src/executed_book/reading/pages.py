@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from sphinx.project import EXCLUDE_PATHS
@@ -10,7 +10,7 @@ from sphinx.util.matching import Matcher, get_matching_files
 
 from ..errors import PageError
 from ..model import Chapter
-from .chapters import docname_of
+from .chapters import Reading, docname_of
 from .kept import Readings
 
 #: Files with these endings may hold code cells.
@@ -42,9 +42,25 @@ def find_chapters(
     Pages that match a pattern in `not_executed` are left as they are. `kept` is a
     folder for chapters whose text was read before.
     """
-    readings = Readings(kept)
+    readings, errors = read_pages(
+        source, include, exclude, not_executed, rules, kept=kept
+    )
+    return [r.chapter for r in readings if r.chapter is not None], errors
+
+
+def read_pages(
+    source: Path,
+    include: Iterable[str] = ("**",),
+    exclude: Iterable[str] = (),
+    not_executed: Iterable[str] = (),
+    rules: Collection[str] = (),
+    claims: Mapping[str, Collection[str]] | None = None,
+    kept: Path | None = None,
+) -> tuple[list[Reading], list[PageError]]:
+    """Every page, sorted by path, and what is wrong with any of them."""
+    pages = Readings(kept)
     left_alone = Matcher(list(not_executed))
-    chapters: list[Chapter] = []
+    readings: list[Reading] = []
     errors: list[PageError] = []
     taken: dict[str, Path] = {}
     for path in find_pages(source, include, exclude):
@@ -61,8 +77,7 @@ def find_chapters(
             continue
         if left_alone(path.relative_to(source).as_posix()):
             continue
-        reading = readings.read(path, source, rules)
+        reading = pages.read(path, source, rules, claims)
         errors += reading.errors
-        if reading.chapter is not None:
-            chapters.append(reading.chapter)
-    return chapters, errors
+        readings.append(reading)
+    return readings, errors

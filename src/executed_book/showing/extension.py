@@ -17,6 +17,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.errors import SphinxError
 
 from ..book import Book, ExecutedPage, kept
+from ..checking.receipts import Counts
 from ..errors import BookError
 from ..model import Chapter
 from ..reading.chapters import read_page
@@ -24,6 +25,7 @@ from ..running.store import write_whole
 from ..settings import OPTIONS, PREFIX, Settings, settings_of
 from .changes import changed_pages, note_contents
 from .notebook import notebook_of, stored_notebook, unexecuted_notebook
+from .receipts import CheckRole, CountRole, NoCheckRole, Receipts
 from .same_twice import complete_search_index, copy_notebook_styles
 from .stamp import stamp
 from .transforms import DarkTwins, MarkVaryingOutputs, ProgramBoxes, RecordTabs
@@ -57,6 +59,11 @@ class Showing:
         """A chapter's page; None for a page that does not execute."""
         return self.book.pages.get(docname) if self.book is not None else None
 
+    @property
+    def counts(self) -> Counts:
+        """How many sentences of the book have a check."""
+        return self.book.counts if self.book is not None else Counts()
+
     # -- events, in their order
 
     def read_through_us(self, app: Sphinx, config: Config) -> None:
@@ -86,6 +93,9 @@ class Showing:
         now = {docname: page.seal for docname, page in self.book.pages.items()}
         env.executed_book_seals = now  # type: ignore[attr-defined]
         other = {docname for docname in now if before.get(docname) != now[docname]}
+        if getattr(env, "executed_book_counts", None) != self.counts:
+            other |= {page.docname for page in self.book.texts if page.has_counts}
+        env.executed_book_counts = self.counts  # type: ignore[attr-defined]
         return sorted(other | changed_pages(env))
 
     def end_page(self, app: Sphinx, doctree: nodes.document) -> None:
@@ -269,10 +279,20 @@ def setup_extension(app: Sphinx) -> None:
     app.connect("build-finished", showing.write_downloads)
     for name in ("value", "measured"):
         app.add_role(name, ValueRole())
-    for transform in (MarkVaryingOutputs, DarkTwins, ProgramBoxes, RecordTabs):
+    app.add_role("check", CheckRole())
+    app.add_role("no-check", NoCheckRole())
+    app.add_role("receipts", CountRole(lambda: showing.counts))
+    for transform in (
+        MarkVaryingOutputs,
+        DarkTwins,
+        ProgramBoxes,
+        RecordTabs,
+        Receipts,
+    ):
         app.add_transform(transform)
-    app.add_css_file("program.css")
-    app.add_js_file("program.js", loading_method="defer")
+    for name in ("program", "receipts"):
+        app.add_css_file(f"{name}.css")
+        app.add_js_file(f"{name}.js", loading_method="defer")
 
 
 def metadata() -> dict[str, Any]:

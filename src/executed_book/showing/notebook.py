@@ -9,6 +9,7 @@ from typing import Any
 from ..book import ExecutedPage
 from ..model import Cell, CellResult, Chapter, Prose, Provenance
 from ..platforms.records import Record
+from .receipts import receipts_of
 from .stamp import where
 
 #: What a folded cell says, by the tag that folds it.
@@ -49,12 +50,15 @@ def _parts(page: ExecutedPage) -> Iterator[tuple[Cell | Prose, list[Notebook]]]:
     results = iter(page.executed.run.results)
     programs = iter(page.snippets.programs)
     provenance = page.executed.run.provenance
+    receipts = receipts_of(page.executed.chapter, page.executed.run)
     for part in page.executed.chapter.parts:
         if isinstance(part, Prose):
             yield part, [_text_cell(part)]
             continue
         program = next(programs)
         cell = _code_cell(part, next(results), program.text if program else None)
+        if part.check in receipts:
+            cell["metadata"]["receipt"] = receipts[part.check]
         if (reason := page.snippets.reasons.get(part.number - 1)) is not None:
             cell["metadata"]["no-program"] = reason
         elsewhere = page.records.get(part.number, [])
@@ -80,7 +84,7 @@ def _code_cell(cell: Cell, result: CellResult, program: str | None) -> Notebook:
 def _recorded(cell: Notebook, record: Record) -> Notebook:
     """A cell that carries what another platform gave, for `RecordTabs` to move."""
     shown = {"label": record.label, "stamp": where(record.provenance)}
-    metadata = {**cell["metadata"], "record": shown, "program": None}
+    metadata = {**cell["metadata"], "record": shown, "program": None, "receipt": None}
     return {**cell, "metadata": metadata, "outputs": list(record.outputs)}
 
 

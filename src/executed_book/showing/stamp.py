@@ -33,7 +33,7 @@ def stamp(page: ExecutedPage) -> nodes.container:
     line += nodes.Text("Executed ")
     line += _measured(f"{run.date:%Y-%m-%d %H:%M} UTC")
     line += nodes.Text(
-        f" on {_devices(facts)} with JAX {facts.jax}, Python {facts.python}, in "
+        f" on {devices(facts)} with JAX {facts.jax}, Python {facts.python}, in "
     )
     line += _measured(f"{run.seconds:.1f} s")
     varies = any(cell.varies for cell in page.executed.chapter.cells)
@@ -47,7 +47,8 @@ def stamp(page: ExecutedPage) -> nodes.container:
     return box
 
 
-def _devices(facts: Provenance) -> str:
+def devices(facts: Provenance) -> str:
+    """The devices that something ran on, in words."""
     count, kind = facts.device_count, facts.device_kind
     devices = f"{count} × {kind}" if count > 1 else kind
     same = facts.platform.lower() == kind.lower()

@@ -1,0 +1,195 @@
+"""The sentences of a page, and the checks that they name.
+
+A sentence names the check that would fail if it were false by a role after it:
+``A draw leaves its key as it was. {check}`draw-keeps-key` ``. One that claims nothing
+says so: ``{no-check}`definition` ``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from markdown_it.token import Token
+
+from ..errors import PageError
+from ..model import Statement
+from .markdown import LITERAL, SPAN, Stretch, directive_body, tokens_of
+
+#: What a sentence in universal words may be, that no check is asked of.
+NO_CLAIM = ("definition", "instruction", "title")
+
+#: Where sentences define words or ask the reader for something.
+_NO_CLAIMS_HERE = frozenset({"glossary", "exercise"})
+
+_MARKS = frozenset({"check", "no-check"})
+_UNIVERSAL = re.compile(
+    r"(?<![\w-])(every|every(?:thing|where|body|one)|each|never|always|what(?:so)?ever|"
+    r"whenever|whichever|wherever|nothing|none|nobody|nowhere|only|must|cannot|can't|"
+    r"all|(?<!yes or )no)(?![\w-])",
+    re.IGNORECASE,
+)
+#: Where no sentence ends and no word counts, besides code: math, targets of links.
+_OPAQUE = re.compile(r"\$[^$\n]+\$|\]\([^)\s]*\)")
+_END = re.compile(r"(?<!e\.g)(?<!i\.e)(?<!cf)(?<!vs)[.!?][\"'”)\]*_]*(?:\s+|$)")
+_IS_LINK = re.compile(r"\[[^\]]*\]\([^)]*\)")
+_LEAD = re.compile(r"\*\*([^*]+)\*\*\s*")
+
+
+@dataclass
+class StatementReader:
+    """Reads the pieces of one page in their order.
+
+    `under` are titles of sections whose list items are claims, `after` bold words that
+    a paragraph begins with if it is one.
+    """
+
+    path: Path
+    under: frozenset[str] = frozenset()
+    after: frozenset[str] = frozenset()
+    errors: list[PageError] = field(default_factory=list)
+    _title: str = ""
+    _claim: int | None = None
+
+    def read(self, pieces: Iterable[Stretch]) -> tuple[Statement, ...]:
+        """The sentences of the pieces that are no cells."""
+        texts = [piece for piece in pieces if piece.kind == "markdown"]
+        return tuple(
+            found
+            for piece in texts
+            for found in self._text(piece.tokens, piece.first, True)
+        )
+
+    def _text(
+        self, tokens: Iterable[Token], first: int, claims: bool
+    ) -> Iterator[Statement]:
+        before, in_list = "", 0
+        for token in tokens:
+            line = first + (token.map[0] if token.map else 0)
+            if token.type == "list_item_open":
+                in_list += 1
+                if claims and in_list == 1 and self._title in self.under:
+                    self._claim = line
+            elif token.type == "list_item_close":
+                in_list -= 1
+                self._claim = self._claim if in_list else None
+            elif token.type == "inline" and before == "heading_open":
+                self._title = _plain(token.content)
+                yield from self._block(token.content, line, False)
+            elif token.type == "inline":
+                is_title = before in ("dt_open", "th_open") or bool(
+                    _IS_LINK.fullmatch(token.content.strip())
+                )
+                yield from self._block(token.content, line, claims and not is_title)
+            elif token.type in ("fence", "colon_fence"):
+                yield from self._directive(token, line, claims)
+            before = token.type
+
+    def _directive(self, token: Token, line: int, claims: bool) -> Iterator[Statement]:
+        name, _, argument = token.info.lstrip("{").partition("}")
+        if not token.info.startswith("{") or name in LITERAL or ":" in name:
+            return
+        body, options, offset = directive_body(token.content)
+        kinds = {name, *str(options.get("class", "")).split()}
+        yield from self._block(argument.strip(), line, False)
+        inside = claims and not kinds & _NO_CLAIMS_HERE
+        yield from self._text(tokens_of(body), line + 1 + offset, inside)
+
+    def _block(self, text: str, line: int, claims: bool) -> Iterator[Statement]:
+        """The sentences of one paragraph, list item, cell of a table or title."""
+        lead = _LEAD.match(text)
+        start, claim = 0, self._claim
+        if lead and lead[1] in self.after:
+            start, claim = lead.end(), line
+        for begin, end, marks in _sentences(text, start):
+            here = line + text.count("\n", 0, begin)
+            said = text[begin:end]
+            checks, exempt = self._marks(marks, here)
+            bare = _hide(said)
+            universal = bool(_UNIVERSAL.search(bare)) and not bare.rstrip(
+                "*_\"') \n"
+            ).endswith("?")
+            yield Statement(
+                _plain(said), here, checks, exempt, claims and universal, claim
+            )
+
+    def _marks(
+        self, marks: list[re.Match[str]], line: int
+    ) -> tuple[tuple[str, ...], str | None]:
+        checks: list[str] = []
+        exempt = None
+        for mark in marks:
+            if mark["role"] == "check":
+                checks += names_in(mark["text"])
+            elif mark["text"] in NO_CLAIM:
+                exempt = mark["text"]
+            else:
+                self.errors.append(
+                    PageError(
+                        self.path,
+                        line,
+                        f"{mark[0]} is not understood",
+                        f"a sentence without a check is one of {', '.join(NO_CLAIM)};"
+                        " any other names its check, or is softened",
+                    )
+                )
+        return tuple(checks), exempt
+
+
+def names_in(text: str) -> list[str]:
+    """The names that one mark holds.
+
+    >>> names_in("carry-type, carry-shape")
+    ['carry-type', 'carry-shape']
+    """
+    return [name for name in re.split(r"[\s,]+", text) if name]
+
+
+def _sentences(text: str, start: int) -> Iterator[tuple[int, int, list[re.Match[str]]]]:
+    """Where each sentence begins and ends, with the marks in and right after it."""
+    bare, marks = _hide(text), _marks_in(text)
+    ends = [m.end() for m in _END.finditer(bare, start)]
+    for end in [*(e for e in ends if e < len(text)), len(text)]:
+        own = [mark for mark in marks if start <= mark.start() < end]
+        if bare[start:end].strip():
+            yield start + _indent(bare[start:end]), end, own
+        start = end
+
+
+def _indent(text: str) -> int:
+    return len(text) - len(text.lstrip())
+
+
+def _hide(text: str) -> str:
+    """The text with blanks for marks, and a letter for what is not prose."""
+
+    def hidden(span: re.Match[str]) -> str:
+        return (" " if span["role"] in _MARKS else "x") * len(span[0])
+
+    return _OPAQUE.sub(lambda m: "x" * len(m[0]), SPAN.sub(hidden, text))
+
+
+def _marks_in(text: str) -> list[re.Match[str]]:
+    return [span for span in SPAN.finditer(text) if span["role"] in _MARKS]
+
+
+def _plain(text: str) -> str:
+    """A sentence as a reader sees it.
+
+    >>> _plain("**Both** give `a + b`, see {doc}`the page </b>`. {check}`sum`")
+    'Both give a + b, see the page.'
+    """
+    text = SPAN.sub(_plain_span, text)
+    text = re.sub(r"\[([^\]]*)\](?:\([^)]*\)|\{[^}]*\})", r"\1", text)
+    return " ".join(re.sub(r"\*\*|(?<!\w)\*(?=\w)|(?<=\w)\*(?!\w)", "", text).split())
+
+
+def _plain_span(span: re.Match[str]) -> str:
+    role, text = span["role"], span["text"].strip()
+    if role in _MARKS:
+        return ""
+    if role in ("value", "measured", "receipts"):
+        return "…"
+    return re.sub(r"\s*<[^>]*>$", "", text) if role else text

@@ -1,0 +1,164 @@
+"""Ticks after sentences, and at each check the sentences that it holds.
+
+Without scripts a tick is a link to the check, which the browser unfolds. The script
+beside this module shows the check at the tick.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from docutils import nodes
+from sphinx.transforms import SphinxTransform
+from sphinx.util.docutils import SphinxRole
+
+from ..checking.receipts import Counts
+from ..model import Chapter, Provenance, Run, Statement
+from ..reading.statements import NO_CLAIM, names_in
+from .stamp import devices
+
+_SEEN = "executed-book-receipts"
+
+#: What `{receipts}` may ask for.
+COUNTS = tuple(field.name.replace("_", "-") for field in dataclasses.fields(Counts))
+
+
+def check_anchor(name: str) -> str:
+    """The place of a check on its page."""
+    return f"check-{name}"
+
+
+def claim_anchor(name: str, nth: int) -> str:
+    """The place of the nth sentence that names a check, from 1."""
+    return f"claim-{name}" if nth == 1 else f"claim-{name}-{nth}"
+
+
+def claims_of(chapter: Chapter) -> Iterator[tuple[str, str, Statement]]:
+    """Each naming of a check: the check, the place of the sentence, the sentence."""
+    seen = Counter[str]()
+    for statement in chapter.statements:
+        for name in statement.checks:
+            seen[name] += 1
+            yield name, claim_anchor(name, seen[name]), statement
+
+
+def receipts_of(chapter: Chapter, run: Run) -> dict[str, dict[str, Any]]:
+    """For each check that is named, what its cell shows: plain data, by its name."""
+    found: dict[str, dict[str, Any]] = {}
+    for name, anchor, statement in claims_of(chapter):
+        new = {"name": name, "passed": _passed(run), "claims": []}
+        found.setdefault(name, new)["claims"].append((anchor, statement.text))
+    return found
+
+
+def _passed(run: Run) -> tuple[str, str]:
+    facts: Provenance = run.provenance
+    return (
+        f"{run.date:%Y-%m-%d %H:%M} UTC",
+        f"{devices(facts)}, JAX {facts.jax}, Python {facts.python}",
+    )
+
+
+class CheckRole(SphinxRole):
+    """The tick after a sentence: a link to each check that it names."""
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        document = self.env.current_document
+        seen = document.get(_SEEN)
+        if seen is None:
+            seen = document[_SEEN] = Counter[str]()
+        ticks: list[nodes.Node] = []
+        for name in names_in(self.text):
+            seen[name] += 1
+            ticks.append(nodes.raw("", _tick(name, seen[name]), format="html"))
+        return ticks, []
+
+
+def _tick(name: str, nth: int) -> str:
+    place, target = claim_anchor(name, nth), check_anchor(name)
+    return (
+        f'<a class="receipt" id="{html.escape(place)}" href="#{html.escape(target)}"'
+        f' aria-label="Checked: {html.escape(name.replace("-", " "))}">✓</a>'
+    )
+
+
+class NoCheckRole(SphinxRole):
+    """Says of a sentence that it claims nothing; the page shows nothing of it."""
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        if self.text in NO_CLAIM:
+            return [], []
+        return _refused(self, f"is not one of {', '.join(NO_CLAIM)}")
+
+
+class CountRole(SphinxRole):
+    """A count over the whole book, such as ``{receipts}`sentences` ``."""
+
+    def __init__(self, counts: Callable[[], Counts]) -> None:
+        super().__init__()
+        self._counts = counts
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        if self.text in COUNTS:
+            number = getattr(self._counts(), self.text.replace("-", "_"))
+            return [nodes.inline("", f"{number:,}", classes=["value"])], []
+        return _refused(self, f"is no count: there are {', '.join(COUNTS)}")
+
+
+def _refused(
+    role: SphinxRole, why: str
+) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+    message = role.inliner.reporter.error(f"{role.text!r} {why}", line=role.lineno)
+    return [role.inliner.problematic(role.rawtext, role.rawtext, message)], [message]
+
+
+class Receipts(SphinxTransform):
+    """Put at each check that a sentence names what it holds, and a place to link to."""
+
+    default_priority = 214
+
+    def apply(self, **kwargs: Any) -> None:
+        for tick in list(self.document.findall(nodes.raw)):
+            if tick.astext().startswith('<a class="receipt"'):
+                _keep_together(tick)
+        for cell in self.document.findall(nodes.container):
+            receipt = dict(cell.get("cell_metadata") or {}).get("receipt")
+            if receipt and cell.get("nb_element") == "cell_code":
+                _add(cell, receipt)
+
+
+def _keep_together(tick: nodes.raw) -> None:
+    """No line begins with a tick: the space before it does not break."""
+    assert tick.parent is not None
+    place = tick.parent.index(tick)
+    before = tick.parent[place - 1] if place else None
+    if isinstance(before, nodes.Text) and before != before.rstrip():
+        tick.parent[place - 1] = nodes.Text(before.rstrip() + "\N{NO-BREAK SPACE}")
+
+
+def _add(cell: nodes.container, receipt: dict[str, Any]) -> None:
+    parts = cell.findall(nodes.container)
+    shown = (p for p in parts if p.get("nb_element") == "cell_code_source")
+    source = next(shown, None)
+    (cell if source is None else source)["ids"].append(check_anchor(receipt["name"]))
+    cell.insert(0 if source is None else cell.index(source) + 1, _note(receipt))
+
+
+def _note(receipt: dict[str, Any]) -> nodes.container:
+    when, where = map(html.escape, receipt["passed"])
+    claims = "".join(
+        f'<li><a href="#{html.escape(anchor)}">{html.escape(text)}</a></li>'
+        for anchor, text in receipt["claims"]
+    )
+    box = nodes.container(classes=["receipt-note", "no-search"])
+    box += nodes.raw(
+        "",
+        f'<p>Passed <span class="measured">{when}</span> on {where}. It holds:</p>'
+        f"<ul>{claims}</ul>",
+        format="html",
+    )
+    return box

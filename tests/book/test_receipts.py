@@ -1,0 +1,343 @@
+"""Sentences that name their checks: what is refused, what is counted, what is shown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from executed_book.checking.failing import assertions
+from executed_book.reading.chapters import read_page
+
+from .conftest import FRONT, TinyBook
+
+PAGE = """
+```{code-cell}
+import numpy as np
+squares = np.arange(5) ** 2
+```
+
+Every square is a sum of odd numbers. {check}`odd`
+
+```{code-cell}
+:tags: [check]
+:check: odd
+assert (squares[1:] == np.arange(1, 9, 2).cumsum()).all()
+```
+
+## What to remember
+
+- Squares grow. {check}`odd`
+"""
+
+
+def write(book: TinyBook, text: str) -> None:
+    book.page("squares", f"{FRONT}# Squares\n{text}")
+    book.index("squares")
+
+
+def configure(book: TinyBook, *lines: str) -> None:
+    path = book.root / "conf" / "conf.py"
+    path.write_text("\n".join([path.read_text(), *lines]) + "\n")
+
+
+def refusal(book: TinyBook, text: str) -> str:
+    write(book, text)
+    status, output = book.run("execute")
+    assert status == 1, output
+    return output
+
+
+def line_of(book: TinyBook, words: str) -> int:
+    text = (book.root / "docs" / "squares.md").read_text()
+    return text[: text.index(words)].count("\n") + 1
+
+
+# -- what is refused
+
+
+def test_a_name_that_no_check_has(book):
+    output = refusal(
+        book, PAGE.replace("numbers. {check}`odd`", "numbers. {check}`od`")
+    )
+    line = line_of(book, "Every square")
+    assert f"squares.md:{line}: no check of this page is called 'od'" in output
+    assert "“Every square is a sum of odd numbers.”" in output
+    assert "did you mean 'odd'?" in output
+
+
+def test_a_name_on_a_page_without_cells(book):
+    book.page("index", "# Tiny\n\nAll is well. {check}`odd`\n")
+    status, output = book.run("execute")
+    assert status == 1
+    assert "index.md:3: no check of this page is called 'odd'" in output
+
+
+def test_two_checks_of_one_name(book):
+    again = "\n```{code-cell}\n:check: odd\nassert squares[0] == 0\n```\n"
+    output = refusal(book, PAGE + again)
+    assert "a second check is called 'odd'" in output
+    assert "the first is cell 2" in output
+
+
+def test_a_name_that_no_link_can_hold(book):
+    output = refusal(book, PAGE.replace(":check: odd", ":check: Odd ones"))
+    assert "option 'check' is 'Odd ones'" in output
+
+
+def test_an_unknown_reason(book):
+    output = refusal(book, PAGE + "\nA set is all of it. {no-check}`obvious`\n")
+    assert "{no-check}`obvious` is not understood" in output
+
+
+def test_a_check_without_an_assertion(book):
+    output = refusal(book, PAGE.replace("assert (", "print("))
+    line = line_of(book, "print(")
+    assert f"squares.md:{line}: cell 2 is a check, and nothing in it can fail" in output
+
+
+def test_an_announced_failure_is_an_assertion(book):
+    write(
+        book,
+        PAGE.replace(
+            ":tags: [check]\n:check: odd\nassert (",
+            ':check: odd\n:raises: "IndexError: out of bounds"\nsquares[7], (',
+        ),
+    )
+    book.executed()
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "assert True",
+        "assert 1 + 1 == 2",
+        "assert 'label'",
+        "assert (squares.sum() == 3, 'a message')",
+        "label = 'odd'; assert label == 'odd'",
+        "sizes = [1, 2]; assert len(sizes) == 2 and sizes[0] < sizes[1]",
+        "assert squares.sum() == 7 or True",
+        "assert squares is squares",
+        "assert len(squares) >= 0",
+        "import time; t = time.time(); s = time.time() - t; assert s > 0",
+        "import math; assert math.sqrt(4) == 2",
+        "for name in ['a', 'b']: assert name",
+        "assert all(n > 0 for n in (1, 2))",
+    ],
+)
+def test_an_assertion_that_holds_whatever_happens(code):
+    (found,) = assertions(["import numpy as np\nsquares = np.arange(3) ** 2", code])[1:]
+    assert [assertion.can_fail for assertion in found] == [False]
+
+
+TRY = "said = None\ntry:\n    squares[7]\nexcept IndexError:\n    said = 'it'\n"
+
+LOOP = """
+for bad in (7, 8):
+    try:
+        squares[bad]
+    except IndexError:
+        continue
+    raise AssertionError("it took it")
+"""
+
+PRINTED = """
+import io, contextlib
+with contextlib.redirect_stdout(io.StringIO()) as out:
+    print(squares)
+assert out.getvalue()
+"""
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "assert squares.sum() == 5",
+        "last = squares[-1]; assert last == 4",
+        "assert len(squares) == 3",
+        "assert [int(s) for s in squares] == [0, 1, 4]",
+        "calls = []\nnp.vectorize(lambda x: calls.append(x))(squares)\nassert calls",
+        "calls = []\ndef f(x): calls.append(x)\nnp.vectorize(f)(squares)\nassert calls",
+        TRY + "else:\n    assert False",
+        TRY + "assert said",
+        LOOP,
+        PRINTED,
+        "names = {'s': squares}\nexec('x = s', names)\nassert names['x'][0]",
+        "np.testing.assert_array_equal(squares, [0, 1, 4])",
+        "def double(x): return 2 * x\nassert double(2) == 4",
+        "def check(x): assert x > 0\ncheck(squares[1])",
+        "sums = {}\nsums['all'] = squares.sum()\nassert sums == {'all': 5}",
+        "!true\nassert squares.sum() == 5",
+    ],
+)
+def test_an_assertion_that_can_fail(code):
+    (found,) = assertions(["import numpy as np\nsquares = np.arange(3) ** 2", code])[1:]
+    assert [assertion.can_fail for assertion in found] == [True]
+
+
+def test_the_build_stops_at_such_an_assertion_where_the_rule_holds(book):
+    text = PAGE.replace("assert (", "label = 'odd'\nassert label == 'odd'\nassert (")
+    output = refusal(book, text)
+    line = line_of(book, "assert label")
+    said = "this assertion holds whatever the libraries do: assert label == 'odd'"
+    assert f"squares.md:{line}: {said}" in output
+    configure(book, 'executed_book_rules = ["noise"]')
+    book.executed()
+
+
+def test_a_check_that_fails_names_its_sentences(book):
+    output = refusal(book, PAGE.replace("cumsum()", "cumsum() + 1"))
+    line = line_of(book, "assert (")
+    assert f"squares.md:{line}: cell 2 raised AssertionError" in output
+    first, second = line_of(book, "Every square"), line_of(book, "- Squares grow")
+    assert f"line {first}, “Every square is a sum of odd numbers.”" in output
+    assert f"line {second}, “Squares grow.”" in output
+
+
+# -- what is counted
+
+
+LOOSE = """
+A number has only one square.
+A ring is a set with two operations, all of it. {no-check}`definition`
+Is every one of them odd? `all(x)` and {term}`every` are code.
+
+## What to remember
+
+- Squares of halves are quarters.
+"""
+
+CLAIMS = 'executed_book_claims = {"under": ["What to remember"]}'
+
+
+def test_unbound_claims_are_listed_and_counted(book):
+    write(book, PAGE + LOOSE)
+    configure(book, CLAIMS)
+    book.page(
+        "terms", ":orphan:\n\n# Terms\n\n```{glossary}\nevery\n  All of it.\n```\n"
+    )
+    status, output = book.run("claims")
+    assert status == 0, output
+    one, half = line_of(book, "A number has"), line_of(book, "- Squares of halves")
+    listed = [line for line in output.splitlines() if line.startswith("docs")]
+    sentence = f"docs/squares.md:{one}: no check holds this sentence:"
+    line = f"docs/squares.md:{half}: no check holds this line:"
+    assert listed == [
+        f"{sentence} “A number has only one square.”",
+        f"{line} “Squares of halves are quarters.”",
+    ]
+    assert "2 sentences name 1 checks: of 2 universal ones 1, of 2 lines" in output
+    assert "1 universal sentences are definitions (1)" in output
+    # Pages that are the same are not read again, and say the same.
+    assert book.run("claims")[1].splitlines()[-1] == output.splitlines()[-1]
+
+
+def test_unbound_claims_are_errors_on_pages_that_are_bound(book):
+    write(book, PAGE + LOOSE)
+    configure(book, CLAIMS, 'executed_book_bound = ["squ*"]')
+    status, output = book.run("execute")
+    assert status == 1
+    line = line_of(book, "A number has")
+    assert f"squares.md:{line}: no check holds this sentence" in output
+    assert "{no-check}`definition`" in output
+
+
+def test_rows_of_tables_are_claims_where_the_book_says_so(book):
+    table = """
+    class Table:
+        def _repr_html_(self):
+            rows = "<tr><td>1</td></tr>" * 3
+            return f"<table><tbody>{rows}</tbody></table>"
+    Table()
+    """
+    book.chapter("squares", table)
+    book.index("squares")
+    configure(book, 'executed_book_claims = {"rows": ["squares"]}')
+    status, output = book.run("claims")
+    assert status == 0, output
+    assert "no check holds the 3 rows that cell 1 shows" in output
+    assert "of 3 lines that need one 0" in output
+
+
+def test_paragraphs_that_begin_with_bold_words_are_claims(tmp_path: Path):
+    page = tmp_path / "page.md"
+    page.write_text("# T\n\n**Cause.** It is *so*. That is why. {check}`a`\n")
+    read = read_page(page, tmp_path, claims={"after": ["Cause."]})
+    lead, why = read.statements[-2:]
+    assert (lead.text, lead.checks, lead.claim) == ("It is so.", (), 3)
+    assert (why.text, why.checks, why.claim) == ("That is why.", ("a",), 3)
+
+
+def test_marks_inside_code_are_text(tmp_path: Path):
+    page = tmp_path / "page.md"
+    page.write_text("# T\n\nWrite `` {check}`name` `` after it. {check}`real`\n")
+    statement = read_page(page, tmp_path).statements[-1]
+    assert statement.checks == ("real",)
+    assert statement.text == "Write {check}`name` after it."
+
+
+def test_marks_in_a_notebook_have_its_lines(tmp_path: Path):
+    cell = {
+        "cell_type": "markdown",
+        "metadata": {},
+        "source": "One.\n\nAll. {check}`a`",
+    }
+    plain = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell]}
+    page = tmp_path / "page.ipynb"
+    page.write_text(json.dumps(plain, indent=1))
+    reading = read_page(page, tmp_path)
+    assert [s.checks for s in reading.statements] == [(), ("a",)]
+    assert reading.statements[1].line == reading.statements[0].line + 2
+
+
+def test_a_check_that_is_announced_to_raise_names_its_sentences_too(book):
+    raising = PAGE.replace(
+        ":tags: [check]\n:check: odd\nassert (",
+        ':check: odd\n:raises: "KeyError: 7"\nsquares[7], (',
+    )
+    output = refusal(book, raising)
+    assert "announces 'KeyError: 7' and raises another" in output
+    assert "“Squares grow.”" in output
+
+
+def test_a_configuration_that_is_not_understood(book):
+    write(book, PAGE)
+    configure(book, 'executed_book_claims = {"below": ["x"]}')
+    status, output = book.run("execute")
+    assert status == 1
+    assert "executed_book_claims is {'below': ['x']}" in output
+
+
+# -- what is shown
+
+
+def test_ticks_and_checks_link_to_each_other(book):
+    write(book, PAGE)
+    said = book.built()
+    assert "2 sentences name 1 checks" in said
+    html = book.html("squares")
+    assert '<a class="receipt" id="claim-odd" href="#check-odd"' in html
+    assert '<a class="receipt" id="claim-odd-2" href="#check-odd"' in html
+    assert html.count('id="check-odd"') == 1
+    assert '<a href="#claim-odd">Every square is a sum of odd numbers.</a>' in html
+    assert '<a href="#claim-odd-2">Squares grow.</a>' in html
+    assert 'numbers.\N{NO-BREAK SPACE}<a class="receipt"' in html
+    above = html.partition('id="check-odd"')[0].rpartition("<details")[2]
+    assert "Checked" in above
+    assert "</details>" not in above
+
+
+def test_pages_quote_the_counts_and_follow_them(book):
+    text = "# Tiny\n\n{receipts}`sentences` sentences.\n\n```{toctree}\nsquares\n```\n"
+    write(book, PAGE)
+    book.page("index", text)
+    book.built()
+    assert '<span class="value">2</span> sentences' in book.html("index")
+    book.page("squares", f"{FRONT}# S\n{PAGE}\nThe first is zero. {{check}}`odd`\n")
+    book.built()
+    assert '<span class="value">3</span> sentences' in book.html("index")
+    book.page("index", text.replace("`sentences`", "`words`"))
+    status, output = book.build()
+    assert status == 1
+    assert "'words' is no count: there are sentences, checks" in output
