@@ -33,6 +33,7 @@ from sklearn.svm import SVC
 CLASSES, PIXELS, BATCH = 10, 64, 256
 ANY = CLASSES  # the class that stands for "not told"
 EVERY = 200  # steps from one checkpoint to the next
+CHOICES = 1.0, 1.5, 2.0  # of guidance
 
 
 class Size(NamedTuple):
@@ -53,11 +54,15 @@ SIZES = {
 
 
 def load(seed):
-    """Images (n, 64) in [-1, 1] and labels (n,): 1,200 to train on, 597 to judge by."""
+    """Images (n, 64) in [-1, 1] and labels (n,).
+
+    1,000 to train on, 200 to choose the guidance by, 597 to judge by.
+    """
     digits = load_digits()
     rows = np.random.default_rng(seed).permutation(len(digits.data))
     x, y = (digits.data / 8 - 1).astype(np.float32)[rows], digits.target[rows]
-    return (x[:1200], y[:1200]), (x[1200:], y[1200:])
+    cuts = slice(0, 1000), slice(1000, 1200), slice(1200, None)
+    return tuple((x[rows], y[rows]) for rows in cuts)
 
 
 # --- Paths from a digit, at time 0, to noise, at time 1 -------------------------------
@@ -347,6 +352,17 @@ def digits(model, labels, seed, guidance):
     return np.asarray(way).clip(-1, 1)
 
 
+def best_guidance(model, labels, seed, train, validation):
+    """The guidance whose samples fit the validation digits best."""
+
+    def quality(guidance):
+        made = digits(model, labels, seed, guidance)[-1]
+        found = judge(made, labels, train, validation)
+        return found["fidelity"] + found["variety"]
+
+    return max(CHOICES, key=quality)
+
+
 def as_rows(images, columns):
     """Images (n, 64) as one picture with some of them in a row."""
     rows = images.reshape(-1, columns, 8, 8)
@@ -372,7 +388,7 @@ def run(options):
     print(f"{options.size}: {size.takes}")
     settings = {"size": options.size, "steps": options.steps or size.steps}
     settings |= {"seed": seed}
-    train, held_out = load(seed)
+    train, validation, held_out = load(seed)
     labels = np.tile(np.arange(CLASSES), size.samples)
     results, pictures, path = {}, {}, {}
     for name, make in {"real": real, "gaussians": gaussians, "means": means}.items():
@@ -381,10 +397,11 @@ def run(options):
         pictures[name] = as_rows(made[:60], 10)
     for name in PATHS:
         model = fit(name, size, train, settings, options.output, options.resume)
-        for guidance in (0, 1, 1.5):
+        chosen = best_guidance(model, labels, seed, train, validation)
+        print(f"{name}: guidance {chosen}, chosen by validation digits")
+        for said, guidance in {"class not told": 0.0, "guided": chosen}.items():
             way = digits(model, labels, seed, guidance)
-            full = f"{name}, guidance {guidance}"
-            results[full] = judge(way[-1], labels, train, held_out)
+            results[f"{name}, {said}"] = judge(way[-1], labels, train, held_out)
         pictures[name] = as_rows(way[-1, :60], 10)
         # Ten digits at nine moments.
         path[name] = as_rows(way[::5, :CLASSES].reshape(-1, PIXELS), 10)

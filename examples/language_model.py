@@ -234,17 +234,18 @@ def counting_bits(learned, judged, order):
 def model_bits(params, judged, size):
     """Bits per byte of the model, for bytes with at least half a context before."""
     half = size.context // 2
-    starts = np.arange(0, len(judged) - size.context - 1, half)
+    starts = np.arange(0, len(judged) - size.context, half)
     windows = np.stack([judged[i : i + size.context + 1] for i in starts])
 
     @jax.jit
     def late(tokens):
         scores = forward(params, tokens[:, :-1], size.heads)[:, half:]
         truth = tokens[:, 1 + half :]
-        return optax.softmax_cross_entropy_with_integer_labels(scores, truth).mean()
+        return optax.softmax_cross_entropy_with_integer_labels(scores, truth).sum()
 
-    parts = [late(windows[i : i + 64]) for i in range(0, len(windows) // 64 * 64, 64)]
-    return float(np.mean(parts)) / math.log(2)
+    parts = [float(late(windows[i : i + 64])) for i in range(0, len(windows), 64)]
+    judged_bytes = len(windows) * (size.context - half)
+    return sum(parts) / judged_bytes / math.log(2)
 
 
 # --- Training -----------------------------------------------------------------------

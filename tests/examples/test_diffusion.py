@@ -16,7 +16,8 @@ LABELS = np.tile(np.arange(10), 40)
 
 @pytest.fixture(scope="module")
 def data() -> tuple:
-    return program.load(0)
+    train, _, held_out = program.load(0)
+    return train, held_out
 
 
 @pytest.mark.parametrize("name", ["diffusion", "flow matching"])
@@ -90,6 +91,26 @@ def test_the_judge_sees_labels_that_are_shuffled(data: tuple):
     assert found["fidelity"] < 0.2
 
 
+def test_the_parts_of_the_data_are_disjoint_and_all_of_it():
+    parts = program.load(0)
+    assert [len(x) for x, _ in parts] == [1000, 200, 597]
+    images = np.concatenate([x for x, _ in parts])
+    everything = np.sort(program.load_digits().data / 8 - 1, axis=None)
+    np.testing.assert_allclose(np.sort(images, axis=None), everything, rtol=1e-6)
+
+
+def test_the_guidance_is_chosen_by_what_it_makes_on_validation_digits(monkeypatch):
+    """A stand-in for the network, right for one guidance alone."""
+    train, validation, _ = program.load(0)
+
+    def made(model, labels, seed, guidance):
+        makes = program.real if guidance == 2.0 else program.means
+        return makes(train, labels, np.random.default_rng(0))[None]
+
+    monkeypatch.setattr(program, "digits", made)
+    assert program.best_guidance(None, LABELS, 0, train, validation) == 2.0
+
+
 def test_few_steps_give_digits_of_the_class_that_is_asked_for(data: tuple):
     """Small as it is; and with guidance 0, which does not tell the class, not."""
     size = program.SIZES["tiny"]
@@ -114,13 +135,13 @@ def test_at_its_real_size_it_beats_what_a_classifier_lets_pass(
     found = run("diffusion", tmp_path, "--seed", str(seed))
     normal, real = found["gaussians"], found["real"]
     for name in program.PATHS:
-        ours = found[f"{name}, guidance 1.5"]
+        ours = found[f"{name}, guided"]
         assert ours["recognized"] > 0.98
         assert ours["fidelity"] > normal["fidelity"] + 0.05
         assert ours["variety"] > normal["variety"] + 0.03
         assert ours["variety"] > found["means"]["variety"] + 0.3
         assert ours["told apart"] < normal["told apart"] - 0.05
         assert ours["copied"] < 0.2 < real["copied"]
-        untold = found[f"{name}, guidance 0"]
+        untold = found[f"{name}, class not told"]
         assert untold["recognized"] < 0.25
         assert untold["fidelity"] < 0.4

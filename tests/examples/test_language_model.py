@@ -124,6 +124,15 @@ def test_bits_of_a_model_that_knows_nothing(params: dict):
     )
 
 
+def test_bits_of_a_short_text_and_of_weights_that_are_zero(params: dict):
+    """Fewer pieces than a batch are judged as well, and the last batch is counted."""
+    judged = program.load()[1]
+    nothing = jax.tree.map(lambda leaf: 0 * leaf, params)
+    for length in (SIZE.context + 1, 500, 5000):
+        bits = program.model_bits(nothing, judged[:length], SIZE)
+        assert math.isclose(bits, 8, rel_tol=1e-5), length
+
+
 @pytest.mark.systems
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_at_its_real_size_it_beats_counting(seed: int, tmp_path: Path):
