@@ -10,7 +10,7 @@ import dataclasses
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -60,7 +60,8 @@ class Book:
     """The chapters, what executing them gave, the pages to show, and what is wrong.
 
     `executed` also holds chapters that failed, as far as they ran. `stale` are the
-    records of other platforms whose cells have changed, in words.
+    records of other platforms whose cells have changed, in words; `other_jax` those
+    made with a JAX that gives another output on the CPU as well.
     """
 
     chapters: list[Chapter]
@@ -68,6 +69,7 @@ class Book:
     pages: dict[str, ExecutedPage] = field(default_factory=dict)
     errors: list[PageError] = field(default_factory=list)
     stale: list[str] = field(default_factory=list)
+    other_jax: list[str] = field(default_factory=list)
 
     def count_cells(self) -> str:
         """How many cells there are, and how many of them may vary, in words."""
@@ -83,16 +85,27 @@ class Book:
         )
 
 
-def execute(settings: Settings, progress: Progress) -> Book:
+def execute(
+    settings: Settings,
+    progress: Progress,
+    choose: Callable[[Chapter], Chapter | None] = lambda chapter: chapter,
+    ready: Callable[[Executed], None] = lambda executed: None,
+) -> Book:
     """Bring every chapter below `settings.source` to a run that holds.
 
     A chapter that fails does not stop the others, and what has run is kept.
+
+    Args:
+        settings: how the book is read, executed and checked.
+        progress: what is told how far the chapters are.
+        choose: gives each chapter as it is to be executed; None leaves it out.
+        ready: is given each chapter that ran to its end, as soon as it did.
 
     Raises:
         BookError: there is no such folder, or JAX does not start at all.
         KeyboardInterrupt: as pressed; running chapters have been ended.
     """
-    return _Building(settings, progress).build(run_missing=True)
+    return _Building(settings, progress, choose, ready).build(run_missing=True)
 
 
 def kept(settings: Settings) -> tuple[Book, bool]:
@@ -105,8 +118,15 @@ def kept(settings: Settings) -> tuple[Book, bool]:
 class _Building:
     """One way from the chapters' files to the book."""
 
-    def __init__(self, settings: Settings, progress: Progress) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        progress: Progress,
+        choose: Callable[[Chapter], Chapter | None] = lambda chapter: chapter,
+        ready: Callable[[Executed], None] = lambda executed: None,
+    ) -> None:
         self.settings, self.progress = settings, progress
+        self.choose, self.ready = choose, ready
         if not settings.source.is_dir():
             raise BookError(
                 f"{settings.source}: no such folder of chapters;"
@@ -160,6 +180,7 @@ class _Building:
             errors = [e for e in errors if self._docname(e.path) in settings.only]
         if settings.may_fail:
             chapters = [chapter.with_failures_allowed() for chapter in chapters]
+        chapters = [c for c in map(self.choose, chapters) if c is not None]
         self.chapters, self.errors = chapters, errors
         check_platform()
         environment = environment_fingerprint(platform_name())
@@ -202,6 +223,7 @@ class _Building:
                 self.missing.append(chapter)
             else:
                 self.executed[chapter.docname] = Executed(chapter, run)
+                self.ready(self.executed[chapter.docname])
 
     # -- running what is missing
 
@@ -226,6 +248,7 @@ class _Building:
             run = run_from({**entry["run"], "seal": seal})
             executed = Executed(chapter, run)
         self.executed[chapter.docname] = executed
+        self.ready(executed)
 
     def _expected(self, chapter: Chapter) -> float:
         """A guess of how long a chapter takes: its newest kept run, or its length.
@@ -242,21 +265,20 @@ class _Building:
         return 1.0 * len(chapter.cells) + 4.0 * measured
 
     def _is_good(self, executed: Executed) -> bool:
-        """Whether each cell that failed was allowed to."""
-        return not failed(executed, lambda _: set())[1]
+        """Whether each cell that failed was allowed to, or known to."""
+        return not failed(executed, Needs(executed))[0]
 
     # -- what is wrong, and what is shown
 
     def _check(self, executed: Executed, book: Book) -> None:
         """Note what does not hold of a run; make the page if it is whole."""
-        needs = _Needs(executed)
-        failures, spoilt = failed(executed, needs)
+        failures, spoilt = failed(executed, Needs(executed))
         book.errors += failures
         book.errors += check_run(executed, self.settings.rules, spoilt)
         chapter, run = executed.chapter, executed.run
         if self.settings.pins is not None and run.provenance.platform == "cpu":
             book.errors += check_pins(executed, self.settings.pins, spoilt)
-        if len(run.results) == len(chapter.cells) and not spoilt:
+        if len(run.results) == len(chapter.cells) and not failures:
             snippets, errors = snippets_of(executed, self.programs)
             if "programs" in self.settings.rules:
                 book.errors += errors
@@ -270,15 +292,24 @@ class _Building:
         book.errors += errors
         for docname, records in found.items():
             page = book.pages.get(docname)
-            holding: dict[int, list[Record]] = {}
             old = records
+            misleading: list[Record] = []
             if page is not None:
-                holding, old = current(page.executed, page.snippets.programs, records)
+                holding, old, misleading = current(
+                    page.executed, page.snippets.programs, records
+                )
                 page.records.update(holding)
-            book.stale += [f"{docname}, cell {r.number}, {r.label}" for r in old]
+            book.stale += [_name(docname, record) for record in old]
+            book.other_jax += [
+                f"{_name(docname, r)}, JAX {r.provenance.jax}" for r in misleading
+            ]
 
 
-class _Needs:
+def _name(docname: str, record: Record) -> str:
+    return f"{docname}, cell {record.number}, {record.label}"
+
+
+class Needs:
     """Which cells a cell needs, worked out only for chapters where some cell failed."""
 
     def __init__(self, executed: Executed) -> None:

@@ -25,7 +25,9 @@ TAGS = frozenset(
 )
 
 #: What a cell's options may be called.
-OPTIONS = frozenset({"tags", "raises", "warns", "alt", "load", "mystnb", "no-program"})
+OPTIONS = frozenset(
+    {"tags", "raises", "warns", "alt", "load", "mystnb", "no-program", "fails-on"}
+)
 
 #: What notebook programs note in a cell for themselves: it changes nothing here.
 _NOTES = frozenset(
@@ -35,7 +37,10 @@ _NOTES = frozenset(
 )
 
 #: Options that are text.
-_TEXTS = ("raises", "warns", "alt", "no-program", "load")
+_TEXTS = ("raises", "warns", "alt", "no-program", "fails-on", "load")
+
+#: Platforms and a reason.
+_PLATFORMS = re.compile(r"[a-z]+(, *[a-z]+)*: \S")
 
 _ANNOUNCEMENT = re.compile(r"[\w.]+(: \S|$)")
 
@@ -183,6 +188,11 @@ def cell_options(
                 f"option {name!r} is {value!r}",
                 f'write it as :{name}: "Class: words of its message", or the class'
                 " alone where it has no message",
+            )
+        elif name == "fails-on" and value and not _PLATFORMS.match(value):
+            wrong(
+                f"option {name!r} is {value!r}",
+                'write it as :fails-on: "gpu: why it cannot run there"',
             )
         else:
             texts[name.replace("-", "_")] = value
