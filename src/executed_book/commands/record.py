@@ -171,7 +171,8 @@ class _Recording:
                 f"\n{self._logged} lines that the runtime logged are kept in"
                 f" {self._logs}"
             )
-        return f"{text}\nThe records stand below {self.folder}"
+        count = sum(account.recorded for account in self._accounts.values())
+        return f"{text}\n{count} cells recorded below {self.folder}"
 
     # -- what is executed
 

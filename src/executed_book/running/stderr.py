@@ -39,7 +39,7 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "dot_search_space.cc": ("All configs were filtered out",),
     "gemm_fusion_autotuner.cc": ("",),
     "gpu_conv_algorithm_picker.cc": ("None of the algorithms", "Results mismatch"),
-    "gpu_timer.cc": ("Skipping the delay kernel",),
+    "gpu_timer.cc": ("Skipping the delay",),
     "slow_operation_alarm.cc": ("",),
     # The compiler, when it fears for memory.
     "gpu_hlo_schedule.cc": ("The byte size of input/output arguments",),
@@ -72,8 +72,8 @@ def told_apart(text: str) -> tuple[str, str]:
 
     An empty line right after one of the runtime's goes with it.
 
-    >>> told_apart("mine\\nE0317 05:01:29.2  71 gpu_timer.cc:1] Skipping the delay kernel")
-    ('mine\\n', 'E0317 05:01:29.2  71 gpu_timer.cc:1] Skipping the delay kernel')
+    >>> told_apart("mine\\nE0317 05:01:29.2  7 gpu_timer.cc:1] Skipping the delay")
+    ('mine\\n', 'E0317 05:01:29.2  7 gpu_timer.cc:1] Skipping the delay')
     """
     own, logged = [], []
     known = False
