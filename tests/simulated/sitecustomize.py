@@ -12,6 +12,8 @@ the CPU's. What else they do otherwise is said in the variable PRETEND, a JSON o
 - `raises`: a function's name, and what compiling it raises.
 - `kernels`: how many instructions the optimized HLO has besides.
 - `ends`: the name of a function whose compilation ends the process.
+
+Subnormal results, library calls and asynchronous copies it does not simulate.
 """
 
 from __future__ import annotations
@@ -69,16 +71,27 @@ def _simulate(jax: Any, how: dict[str, Any]) -> None:
     _limit_memory(jax, how, is_pretended)
 
 
+#: What the devices say of their memory.
+_BOOKS = {"bytes_in_use": 1000, "peak_bytes_in_use": 2000, "bytes_limit": 3000}
+
+
 def _rename(jax: Any, is_pretended: Any) -> None:
-    """Give the devices their name. JAX is imported, and no client is started."""
+    """Give the devices a name and books. JAX is imported, and no client is started."""
     from jaxlib import _jax
 
     real = _jax.Device.device_kind.fget  # type: ignore[attr-defined]
+    real_stats = _jax.Device.memory_stats
+
+    def is_ours(device: Any) -> bool:
+        return is_pretended() and device.client is jax.devices()[0].client
 
     def device_kind(device: Any) -> Any:
-        ours = is_pretended() and device.client is jax.devices()[0].client
-        return KIND if ours else real(device)
+        return KIND if is_ours(device) else real(device)
 
+    def memory_stats(device: Any) -> Any:
+        return dict(_BOOKS) if is_ours(device) else real_stats(device)
+
+    _jax.Device.memory_stats = memory_stats  # type: ignore[method-assign]
     _jax.Device.device_kind = property(device_kind)  # type: ignore[assignment,misc]
 
 
