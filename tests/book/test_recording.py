@@ -369,6 +369,18 @@ def test_the_cpu_beside_it_can_be_a_snapshot_taken_elsewhere(pinned, tmp_path):
     assert "taken on cpu with JAX 0.1, and here is JAX" in output
 
 
+@pytest.mark.parametrize(
+    "cell", ["import mine", "import os\nos.environ['JAX_A'] = '1'"]
+)
+def test_modules_are_found_below_a_folder_that_is_named_from_here(book, cell):
+    """On a machine where nothing is installed, `PYTHONPATH=src` names the modules."""
+    (book.root / "src").mkdir()
+    (book.root / "src" / "mine.py").write_text("here = 1")
+    book.chapter("one", cell, "import mine\nprint(mine.here)")
+    book.index("one")
+    book.executed(PYTHONPATH="src")
+
+
 def test_the_simulated_device_is_another_one(tmp_path):
     """So that a page which passes there has gone another way than on the CPU."""
     book = new_book(tmp_path)

@@ -151,17 +151,19 @@ class _Recording:
         for _ in range(_ENDED_AT_MOST):
             again = self._note_ended(book)
             if not again:
-                return
+                break
             listed = ", ".join(sorted(again))
             progress.note(f"once more, without the cells that ended it: {listed}")
             narrowed = dataclasses.replace(settings, only=frozenset(again))
             book = execute(narrowed, progress, self._choose, self._take)
-        for docname in self._note_ended(book):
-            cells = self._ended[docname].values()
-            self._accounts[docname] = Account(
-                docname,
-                failed=[Failed(0, 1, f"given up: {_first_line(e)}") for e in cells],
-            )
+        else:
+            for docname in self._note_ended(book):
+                self._give_up(docname, *self._ended[docname].values())
+
+    def _give_up(self, docname: str, *errors: PageError) -> None:
+        """Account for a chapter that cannot be recorded at all."""
+        failed = [Failed(0, e.line, f"given up: {_first_line(e)}") for e in errors]
+        self._accounts[docname] = Account(docname, failed=failed)
 
     def report(self) -> str:
         """The table, and where the log is."""
@@ -208,11 +210,13 @@ class _Recording:
             if run is not None and run.run.provenance.platform:
                 continue
             errors = [e for e in book.errors if e.path == chapter.path]
-            number = min(done + 1, len(chapter.cells))
-            # The one that ended it was told first by the pool, at or below the cell.
-            line = chapter.cells[number - 1].line if chapter.cells else 1
+            if done == len(chapter.cells):  # it was the end of the chapter, or no cell
+                self._give_up(chapter.docname, *errors[-1:])
+                continue
+            # The one that ended it is the first that is told at the cell or below.
+            line = chapter.cells[done].line
             at = [e for e in errors if e.line >= line] or errors
-            self._ended.setdefault(chapter.docname, {})[number] = at[0]
+            self._ended.setdefault(chapter.docname, {})[done + 1] = at[0]
             found.add(chapter.docname)
         return found
 
