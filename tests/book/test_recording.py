@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -139,11 +140,15 @@ CELLS = (
 LINE = RUNTIME_LINES["autotuner"] + "\n"
 
 
+#: Where modules are found on the simulated machine.
+MODULES = os.pathsep.join(filter(None, [str(SIMULATED), os.environ.get("PYTHONPATH")]))
+
+
 def on_the_device(book: TinyBook, *arguments: str, **how: object) -> tuple[int, str]:
     """Run a command of the book tools as if an accelerator were here."""
     return book.run(
         *arguments,
-        PYTHONPATH=str(SIMULATED),
+        PYTHONPATH=MODULES,
         JAX_PLATFORMS="pretend,cpu",
         PRETEND=json.dumps(how),
     )
@@ -278,7 +283,7 @@ def test_an_interruption_leaves_the_records_of_the_chapters_that_were_done(pinne
         "record",
         "--jobs",
         "2",
-        PYTHONPATH=str(SIMULATED),
+        PYTHONPATH=MODULES,
         JAX_PLATFORMS="pretend,cpu",
         PRETEND="{}",
     )
@@ -344,11 +349,13 @@ def test_a_cell_that_the_other_jax_changes_on_the_cpu_too_has_no_tab(of_another_
     record = json.loads(path.read_text())
     assert [cell["cpu"] for cell in record["cells"]] == ["True", "cpu"]
     record["cells"][1]["cpu"] = "what the other JAX gave on the CPU"
+    del record["cells"][0]["cpu"]
     path.write_text(json.dumps(record))
     output = of_another_jax.built()
-    assert "1 records are not shown: with the JAX that they were made with" in output
+    assert "2 records are not shown: with the JAX that they were made with" in output
+    assert "one, cell 2, Pretend, JAX 0.9.9" in output, "nobody knows what the CPU gave"
     assert "one, cell 3, Pretend, JAX 0.9.9" in output
-    assert of_another_jax.html("one").count('data-sync-id="pretend"') == 1
+    assert "data-sync-id" not in of_another_jax.html("one")
 
 
 def test_the_cpu_beside_it_can_be_a_snapshot_taken_elsewhere(pinned, tmp_path):

@@ -75,7 +75,7 @@ def _records_note(book: Book) -> str:
     if book.other_jax:
         lines.append(
             f"{len(book.other_jax)} records are not shown: with the JAX that they were"
-            " made with, the CPU gave another output too"
+            " made with, the CPU gave another output too, or it is not known which"
         )
         lines += [f"  {name}" for name in book.other_jax]
     return "\n".join(lines)

@@ -70,7 +70,8 @@ def record(settings: Settings, progress: Progress, on_cpu: Path | None = None) -
     try:
         recording.run(quiet, progress)
     finally:  # also where it is interrupted: what is written stays
-        progress.note(recording.report())
+        if recording.has_begun:
+            progress.note(recording.report())
     if recording.surprises:
         raise BookError(
             f"{recording.surprises} cells or chapters failed; all others are recorded\n"
@@ -138,6 +139,11 @@ class _Recording:
         # Cells that ended their chapter's process, by chapter, with what was said.
         self._ended: dict[str, dict[int, PageError]] = {}
         self._originals: dict[str, Chapter] = {}
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether anything is to be told."""
+        return bool(self._accounts)
 
     @property
     def surprises(self) -> int:

@@ -19,7 +19,7 @@ from .._programs import Program
 from ..checking.pins import RELATIVE_TOLERANCE, pin_path, read_pins
 from ..checking.text import pinned_text
 from ..errors import PageError
-from ..model import CellResult, Chapter, Executed, Output, Provenance
+from ..model import Cell, CellResult, Chapter, Executed, Output, Provenance
 from ..running.fingerprint import digest
 from ..running.store import write_whole
 
@@ -260,15 +260,15 @@ def current(
     """The records that hold of a chapter, by cell; the stale ones; the misleading ones.
 
     A record of the kind of device that the page itself ran on is left out. One is
-    misleading that was made with another JAX, where the CPU gave another output too:
-    beside the page's own output, the device would seem to be the reason.
+    misleading that was made with another JAX, where the CPU gave another output too, or
+    nobody knows which: beside the page's own, the device would seem to be the reason.
     """
     chapter = executed.chapter
     digests = {
         program_digest(chapter, cell.number, programs): cell.number
         for cell in chapter.cells
     }
-    results = {cell.number: result for cell, result in executed}
+    cells = {cell.number: (cell, result) for cell, result in executed}
     here = executed.run.provenance
     holding: dict[int, list[Record]] = {}
     stale, misleading = [], []
@@ -276,12 +276,19 @@ def current(
         number = digests.get(record.program)
         if number is None:
             stale.append(record)
-        elif here.platform == "cpu" and not _is_comparable(record, results[number]):
+        elif here.platform == "cpu" and not _is_comparable(
+            record, here, *cells[number]
+        ):
             misleading.append(record)
         elif record.label != here.device_kind:
             holding.setdefault(number, []).append(record)
     return holding, stale, misleading
 
 
-def _is_comparable(record: Record, on_cpu: CellResult) -> bool:
-    return record.cpu is None or _is_same(record.cpu, on_cpu)
+def _is_comparable(
+    record: Record, page: Provenance, cell: Cell, on_cpu: CellResult
+) -> bool:
+    """Whether only the device can be why a record is another than the page's output."""
+    if record.cpu is not None:
+        return _is_same(record.cpu, on_cpu)
+    return cell.varies or record.provenance.jax == page.jax
