@@ -410,7 +410,7 @@ def test_the_simulated_device_is_another_one(tmp_path):
     )
     book.index("one")
     status, output = on_the_device(
-        book, "execute", flops=-1, temporaries=0, memory=1000, words="Out of memory"
+        book, "execute", flops=-1, temporaries=0.5, memory=1000, words="Out of memory"
     )
     assert status == 1
     assert "JaxRuntimeError: Out of memory" in output

@@ -8,7 +8,7 @@ the CPU's. What else they do otherwise is said in the variable PRETEND, a JSON o
 - `memory`: the most bytes that one array may have; beyond, `words` are raised.
 - `words`: what an array that is too large raises.
 - `flops`: what `cost_analysis` reports, whatever the program.
-- `temporaries`: what `memory_analysis` reports as bytes of temporaries.
+- `temporaries`: what part of the temporaries `memory_analysis` reports.
 - `raises`: a function's name, and what compiling it raises.
 - `kernels`: how many instructions the optimized HLO has besides.
 - `ends`: the name of a function whose compilation ends the process.
@@ -100,6 +100,10 @@ def _change_compiling(jax: Any, how: dict[str, Any], is_pretended: Any) -> None:
     compile_ = stages.Lowered.compile
     real = {name: getattr(stages.Compiled, name) for name in _ANALYSES}
 
+    def is_ours(compiled: Any) -> bool:
+        device = compiled.runtime_executable().local_devices()[0]
+        return is_pretended() and device.client is jax.devices()[0].client
+
     def compile(lowered: Any, *args: Any, **options: Any) -> Any:
         if is_pretended():
             _speak(jax, how, str(lowered.as_text().partition("@jit_")[2]))
@@ -107,17 +111,17 @@ def _change_compiling(jax: Any, how: dict[str, Any], is_pretended: Any) -> None:
 
     def cost_analysis(compiled: Any) -> Any:
         found = real["cost_analysis"](compiled)
-        told = "flops" in how and is_pretended()
+        told = "flops" in how and is_ours(compiled)
         return {**found, "flops": how["flops"]} if told else found
 
     def memory_analysis(compiled: Any) -> Any:
         found = real["memory_analysis"](compiled)
-        told = "temporaries" in how and is_pretended()
+        told = "temporaries" in how and is_ours(compiled)
         return _Sizes(found, how["temporaries"]) if told else found
 
     def as_text(compiled: Any) -> Any:
         text = real["as_text"](compiled)
-        told = "kernels" in how and is_pretended()
+        told = "kernels" in how and is_ours(compiled)
         return _with_more(text, how["kernels"]) if told else text
 
     stages.Lowered.compile = compile  # type: ignore[method-assign]
@@ -139,8 +143,9 @@ _ANALYSES = ("cost_analysis", "memory_analysis", "as_text")
 class _Sizes:
     """What a compiled program needs, with other temporaries."""
 
-    def __init__(self, real: Any, temporaries: int) -> None:
-        self._real, self.temp_size_in_bytes = real, temporaries
+    def __init__(self, real: Any, part: float) -> None:
+        self._real = real
+        self.temp_size_in_bytes = int(real.temp_size_in_bytes * part)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._real, name)
