@@ -75,7 +75,8 @@ def told_apart(text: str) -> tuple[str, str]:
     >>> told_apart("mine\\nE0317 05:01:29.2  7 gpu_timer.cc:1] Skipping the delay")
     ('mine\\n', 'E0317 05:01:29.2  7 gpu_timer.cc:1] Skipping the delay')
     """
-    own, logged = [], []
+    own: list[str] = []
+    logged: list[str] = []
     known = False
     for line in text.splitlines(keepends=True):
         known = is_the_runtimes(line.rstrip("\r\n")) or (known and not line.strip())
