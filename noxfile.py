@@ -222,27 +222,24 @@ def linkcheck(session: nox.Session) -> None:
 
 @nox.session(python=NEWEST, default=False)
 def docs_gpu(session: nox.Session) -> None:
-    """Execute the book on an NVIDIA GPU, record it, and build it into _build/gpu."""
+    """Record the book on a GPU, and build it into _build/gpu; `-- CHAPTER` records."""
     _require_hardware(session, _gpus(), "GPU (no driver that nvidia-smi can reach)")
     _install(session, "docs", "gpu")
     # The kernels of several chapters share the GPU, so none may take it all.
     env = {"JAX_PLATFORMS": "cuda,cpu", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
     _require_devices(session, "gpu", env)
-    # First, since it also records the chapters that run when others fail.
-    _python(session, "-m", "executed_book", "record", env=env)
-    _build(session, "_build/gpu", env)
+    _record(session, "_build/gpu", env)
 
 
 @nox.session(python=NEWEST, default=False)
 def docs_tpu(session: nox.Session) -> None:
-    """Execute the book on a TPU, record it, and build it into _build/tpu."""
+    """Record the book on a TPU, and build it into _build/tpu; `-- CHAPTER` records."""
     _require_hardware(session, _tpus(), "TPU (no /dev/accel* and no /dev/vfio/N)")
     _install(session, "docs", "tpu")
     env = {"JAX_PLATFORMS": "tpu,cpu"}
     _require_devices(session, "tpu", env)
     # A TPU belongs to one process at a time.
-    _python(session, "-m", "executed_book", "record", "--jobs", "1", env=env)
-    _build(session, "_build/tpu", env, "--jobs", "1")
+    _record(session, "_build/tpu", env, "--jobs", "1")
 
 
 @nox.session(python=NEWEST, default=False)
@@ -332,6 +329,18 @@ def _build(
     command = ["-m", "executed_book", "build", "--source", "docs", "--config", "conf"]
     options = (*options, *session.posargs)
     _python(session, *command, "--output", output, *options, env=env)
+
+
+def _record(
+    session: nox.Session, output: str, env: dict[str, str], *options: str
+) -> None:
+    """Record the chapters that are named; or all of them, and then publish the site."""
+    command = ("-m", "executed_book", "record", *options)
+    if session.posargs:
+        _python(session, *command, "--only", *session.posargs, env=env)
+        return
+    _python(session, *command, env=env)
+    _build(session, output, env, *options)
 
 
 def _serve(session: nox.Session) -> None:

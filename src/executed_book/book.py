@@ -10,7 +10,7 @@ import dataclasses
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -79,8 +79,9 @@ class Book:
 
     `executed` also holds chapters that failed, as far as they ran. `offers` are what
     pages offer to be taken away, by chapter. `stale` are the records of other platforms
-    whose cells have changed, in words. `texts` are the sentences of all pages,
-    `unbound` those that name no check and might.
+    whose cells have changed, in words; `other_jax` those made with a JAX that gives
+    another output on the CPU as well. `texts` are the sentences of all pages, `unbound`
+    those that name no check and might.
     """
 
     chapters: list[Chapter]
@@ -89,6 +90,7 @@ class Book:
     offers: dict[str, list[Offer]] = field(default_factory=dict)
     errors: list[PageError] = field(default_factory=list)
     stale: list[str] = field(default_factory=list)
+    other_jax: list[str] = field(default_factory=list)
     texts: list[PageText] = field(default_factory=list)
     unbound: list[PageError] = field(default_factory=list)
     counts: Counts = field(default_factory=Counts)
@@ -111,17 +113,30 @@ class Book:
         )
 
 
-def execute(settings: Settings, progress: Progress, verify: bool = False) -> Book:
+def execute(
+    settings: Settings,
+    progress: Progress,
+    verify: bool = False,
+    choose: Callable[[Chapter], Chapter | None] = lambda chapter: chapter,
+    ready: Callable[[Executed], None] = lambda executed: None,
+) -> Book:
     """Bring every chapter below `settings.source` to a run that holds.
 
-    A chapter that fails does not stop the others, and what has run is kept. If
-    `verify`, the programs that wait for it are run as well.
+    A chapter that fails does not stop the others, and what has run is kept.
+
+    Args:
+        settings: how the book is read, executed and checked.
+        progress: what is told how far the chapters are.
+        verify: whether to run the programs that wait for it as well.
+        choose: gives each chapter as it is to be executed; None leaves it out.
+        ready: is given each chapter that ran to its end, as soon as it did.
 
     Raises:
         BookError: there is no such folder, or JAX does not start at all.
         KeyboardInterrupt: as pressed; running chapters have been ended.
     """
-    return _Building(settings, progress).build(run_missing=True, verify=verify)
+    building = _Building(settings, progress, choose, ready)
+    return building.build(run_missing=True, verify=verify)
 
 
 def kept(settings: Settings) -> tuple[Book, bool]:
@@ -134,8 +149,15 @@ def kept(settings: Settings) -> tuple[Book, bool]:
 class _Building:
     """One way from the chapters' files to the book."""
 
-    def __init__(self, settings: Settings, progress: Progress) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        progress: Progress,
+        choose: Callable[[Chapter], Chapter | None] = lambda chapter: chapter,
+        ready: Callable[[Executed], None] = lambda executed: None,
+    ) -> None:
         self.settings, self.progress = settings, progress
+        self.choose, self.ready = choose, ready
         if not settings.source.is_dir():
             raise BookError(
                 f"{settings.source}: no such folder of chapters;"
@@ -203,6 +225,7 @@ class _Building:
         self.texts = [page_text(reading) for reading in readings]
         if settings.may_fail:
             chapters = [chapter.with_failures_allowed() for chapter in chapters]
+        chapters = [c for c in map(self.choose, chapters) if c is not None]
         self.chapters, self.errors = chapters, errors
         check_platform()
         self.environment = environment_fingerprint(platform_name())
@@ -249,6 +272,7 @@ class _Building:
             else:
                 self.executed[chapter.docname] = Executed(chapter, run)
                 self.depends[chapter.docname] = entry["depends"]  # type: ignore[index]
+                self.ready(self.executed[chapter.docname])
 
     # -- running what is missing
 
@@ -274,6 +298,7 @@ class _Building:
             executed = Executed(chapter, run)
             self.depends[chapter.docname] = finished.depends
         self.executed[chapter.docname] = executed
+        self.ready(executed)
 
     def _expected(self, chapter: Chapter) -> float:
         """A guess of how long a chapter takes: its newest kept run, or its length.
@@ -290,21 +315,20 @@ class _Building:
         return 1.0 * len(chapter.cells) + 4.0 * measured
 
     def _is_good(self, executed: Executed) -> bool:
-        """Whether each cell that failed was allowed to."""
-        return not failed(executed, lambda _: set())[1]
+        """Whether each cell that failed was allowed to, or known to."""
+        return not failed(executed, Needs(executed))[0]
 
     # -- what is wrong, and what is shown
 
     def _check(self, executed: Executed, book: Book) -> None:
         """Note what does not hold of a run; make the page if it is whole."""
-        needs = _Needs(executed)
-        failures, spoilt = failed(executed, needs)
+        failures, spoilt = failed(executed, Needs(executed))
         book.errors += failures
         book.errors += check_run(executed, self.settings.rules, spoilt)
         chapter, run = executed.chapter, executed.run
         if self.settings.pins is not None and run.provenance.platform == "cpu":
             book.errors += check_pins(executed, self.settings.pins, spoilt)
-        if len(run.results) == len(chapter.cells) and not spoilt:
+        if len(run.results) == len(chapter.cells) and not failures:
             snippets, errors = snippets_of(executed, self.programs)
             if "programs" in self.settings.rules:
                 book.errors += errors
@@ -349,15 +373,24 @@ class _Building:
         book.errors += errors
         for docname, records in found.items():
             page = book.pages.get(docname)
-            holding: dict[int, list[Record]] = {}
             old = records
+            misleading: list[Record] = []
             if page is not None:
-                holding, old = current(page.executed, page.snippets.programs, records)
+                holding, old, misleading = current(
+                    page.executed, page.snippets.programs, records
+                )
                 page.records.update(holding)
-            book.stale += [f"{docname}, cell {r.number}, {r.label}" for r in old]
+            book.stale += [_name(docname, record) for record in old]
+            book.other_jax += [
+                f"{_name(docname, r)}, JAX {r.provenance.jax}" for r in misleading
+            ]
 
 
-class _Needs:
+def _name(docname: str, record: Record) -> str:
+    return f"{docname}, cell {record.number}, {record.label}"
+
+
+class Needs:
     """Which cells a cell needs, worked out only for chapters where some cell failed."""
 
     def __init__(self, executed: Executed) -> None:

@@ -34,7 +34,8 @@ class Cell:
 
     `line` is the file's line (from 1) of the first line of the source; `may_raise` says
     that it may fail without an announcement, `is_skipped` that it is shown and not run;
-    `check` is the name by which sentences call it;
+    `check` is the name by which sentences call it; `fails_on` names platforms where it
+    is known to fail, and after a colon the reason;
     `options` are the options as they stand on the page, for MyST-NB.
     """
 
@@ -47,6 +48,7 @@ class Cell:
     alt: str | None = None
     no_program: str | None = None
     check: str | None = None
+    fails_on: str | None = None
     may_raise: bool = False
     is_skipped: bool = False
     values: tuple[Value, ...] = ()
@@ -56,6 +58,11 @@ class Cell:
     def varies(self) -> bool:
         """Whether the output may differ between runs or devices."""
         return bool(self.tags & {"measured", "device"})
+
+    def is_to_fail_on(self, platform: str) -> bool:
+        """Whether the page says that the cell fails on this platform."""
+        platforms = (self.fails_on or "").partition(":")[0]
+        return platform in platforms.replace(",", " ").split()
 
 
 @dataclass(frozen=True)
@@ -156,12 +163,16 @@ class ValueResult:
 
 @dataclass(frozen=True)
 class CellResult:
-    """What one cell gave: outputs, seconds, its failure, the values after it."""
+    """What one cell gave: outputs, seconds, its failure, the values after it.
+
+    `log` is what the runtime wrote to stderr meanwhile, which is no output of the cell.
+    """
 
     outputs: tuple[Output, ...] = ()
     seconds: float = 0.0
     failure: Failure | None = None
     values: tuple[ValueResult, ...] = ()
+    log: str = ""
 
 
 @dataclass(frozen=True)
@@ -248,6 +259,7 @@ def result_from(plain: dict[str, Any]) -> CellResult:
         seconds=plain["seconds"],
         failure=failure_from(plain["failure"]),
         values=values_from(plain["values"]),
+        log=plain["log"],
     )
 
 

@@ -64,6 +64,16 @@ def write_pins(pins: list[Pin], provenance: Provenance) -> str:
     return "\n".join([head, *(_block(pin) for pin in pins)])
 
 
+def pinned_with(path: Path) -> str | None:
+    """The version of JAX that a file of pins was made with; None without one."""
+    try:
+        first = path.read_text("utf-8").partition("\n")[0]
+    except (OSError, ValueError):
+        return None
+    found = re.match(rf"{re.escape(_HEAD)}([^,]+),", first)
+    return found[1] if found else None
+
+
 def is_pin_file(path: Path) -> bool:
     """Whether a file was written by `write_pins`."""
     try:

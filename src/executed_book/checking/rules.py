@@ -45,8 +45,9 @@ def check_run(
     chapter = executed.chapter
     errors: list[PageError] = []
     errors += _values(executed.leading, chapter)
+    platform = executed.run.provenance.platform
     for cell, result in executed:
-        if cell.number not in spoilt:
+        if cell.number not in spoilt and not cell.is_to_fail_on(platform):
             errors += _announced(chapter, cell, result)
             if "stderr" in rules or cell.warns is not None:
                 errors += _warned(chapter, cell, result)
@@ -66,9 +67,11 @@ def check_run(
 def failed(
     executed: Executed, needs: Callable[[int], set[int]]
 ) -> tuple[list[PageError], set[int]]:
-    """The failures that were not allowed, and the cells that they spoil.
+    """The failures that were not allowed, and the cells that failures spoil.
 
-    A failure of a cell that needs another one that failed is told with that one.
+    A cell that is known to fail on the platform where it ran spoils others all the
+    same, and is no failure to tell of. A failure of a cell that needs another one that
+    failed is told with that one.
     `needs` gives the numbers of the cells that a cell needs.
     """
     first: dict[int, PageError] = {}
@@ -81,6 +84,8 @@ def failed(
             spoilt[cell.number] = min(causes)
         elif failure is not None and not _is_allowed(cell, failure):
             spoilt[cell.number] = cell.number
+            if cell.is_to_fail_on(executed.run.provenance.platform):
+                continue
             first[cell.number] = _unannounced(executed.chapter, cell, failure)
     for number, error in first.items():
         others = [n for n, cause in spoilt.items() if cause == number != n]

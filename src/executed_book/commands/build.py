@@ -76,4 +76,10 @@ def _records_note(book: Book) -> str:
             " changed; 'python -m executed_book record' makes them anew"
         )
         lines += [f"  {name}" for name in book.stale]
+    if book.other_jax:
+        lines.append(
+            f"{len(book.other_jax)} records are not shown: with the JAX that they were"
+            " made with, the CPU gave another output too, or it is not known which"
+        )
+        lines += [f"  {name}" for name in book.other_jax]
     return "\n".join(lines)

@@ -93,6 +93,12 @@ def _parser() -> argparse.ArgumentParser:
     pin = commands.add_parser("pin", help="accept the outputs as they are now")
     pin.set_defaults(run=_pin)
     record = commands.add_parser("record", help="write what this platform gives")
+    record.add_argument(
+        "--on-cpu",
+        type=Path,
+        metavar="SNAPSHOT",
+        help="what a CPU gives with the JAX that is here",
+    )
     record.set_defaults(run=_record)
     snapshot = commands.add_parser("snapshot", help="write what every cell gives here")
     snapshot.add_argument("file", type=Path)
@@ -188,7 +194,7 @@ def _pin(options: argparse.Namespace, progress: Progress) -> None:
 def _record(options: argparse.Namespace, progress: Progress) -> None:
     from .record import record
 
-    record(_settings(options), progress)
+    record(_settings(options), progress, options.on_cpu)
 
 
 def _snapshot(options: argparse.Namespace, progress: Progress) -> None:

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from ..checking.comparison import same_output
-from ..checking.pins import RELATIVE_TOLERANCE, pin_path, pins_of, read_pins
+from ..checking.pins import RELATIVE_TOLERANCE, pin_path, read_pins
+from ..checking.text import pinned_text
 from ..errors import PageError
-from ..model import Chapter, Executed, Output, Provenance
+from ..model import Cell, CellResult, Chapter, Executed, Output, Provenance
 from ..programs import Program
 from ..running.fingerprint import digest
 from ..running.store import write_whole
@@ -42,12 +43,15 @@ class Record:
         program: the digest of the cell's program.
         outputs: what it gave, in nbformat's form.
         provenance: platform, device kind and count, driver, versions, date.
+        cpu: the text that a CPU gave with the same JAX; None where that is not known,
+            or is another one each time.
     """
 
     number: int
     program: str
     outputs: list[Output]
     provenance: Provenance
+    cpu: str | None = None
 
     @property
     def label(self) -> str:
@@ -75,38 +79,64 @@ def program_digest(
 
 
 def records_of(
-    executed: Executed, programs: Sequence[Program | None], pins: Path | None
+    executed: Executed,
+    programs: Sequence[Program | None],
+    on_cpu: Mapping[int, str],
+    without: Collection[int] = (),
 ) -> list[Record]:
-    """A record of each cell whose output here is not the one that is pinned.
+    """A record of each cell whose output here is not the CPU's.
 
     Cells marked as measured or depending on the device are always recorded.
+
+    Args:
+        executed: what this platform gave.
+        programs: the chapter's programs, one a cell.
+        on_cpu: the text that each cell gives on the CPU, by number, as far as known.
+        without: the numbers of cells that are not to be recorded.
     """
-    differing = set(_differing(executed, pins))
+    same = same_as(executed, on_cpu)
     return [
         Record(
             cell.number,
             program_digest(executed.chapter, cell.number, programs),
             list(result.outputs),
             executed.run.provenance,
+            None if "measured" in cell.tags else on_cpu.get(cell.number),
         )
         for cell, result in executed
-        if result.outputs and (cell.varies or cell.number in differing)
+        if result.outputs
+        and cell.number not in without
+        and (cell.varies or cell.number not in same)
     ]
 
 
-def _differing(executed: Executed, pins: Path | None) -> Iterator[int]:
-    """The cells whose output is not the pinned one; all of them without pins."""
-    chapter = executed.chapter
-    now = pins_of(executed)[-len(chapter.cells) :]
+def same_as(executed: Executed, texts: Mapping[int, str]) -> set[int]:
+    """The cells, by number, whose output has the text that is given for them."""
+    return {
+        cell.number
+        for cell, result in executed
+        if cell.number in texts and _is_same(texts[cell.number], result)
+    }
+
+
+def _is_same(text: str, result: CellResult) -> bool:
+    return same_output(text, pinned_text(result.outputs), RELATIVE_TOLERANCE) is None
+
+
+def pinned_texts(chapter: Chapter, pins: Path | None) -> dict[int, str]:
+    """The text that is pinned of each cell, by its number, as far as it is."""
     path = pin_path(pins, chapter.docname) if pins else None
-    pinned = read_pins(path.read_text("utf-8")) if path and path.exists() else []
-    known = {pin.source: pin.output for pin in pinned}
-    for cell, pin in zip(chapter.cells, now, strict=True):
-        expected = known.get(pin.source)
-        if expected is None or same_output(
-            expected, pin.output or "", RELATIVE_TOLERANCE
-        ):
-            yield cell.number
+    if path is None or not path.exists():
+        return {}
+    known = {pin.source: pin.output for pin in read_pins(path.read_text("utf-8"))}
+    texts = {cell.number: known.get(cell.source.strip()) for cell in chapter.cells}
+    return {n: _without_values(text) for n, text in texts.items() if text is not None}
+
+
+def _without_values(pinned: str) -> str:
+    """What is pinned of a cell's output alone, without the values in the text below."""
+    lines = pinned.splitlines()
+    return "\n".join(line for line in lines if not line.startswith("{value} "))
 
 
 def write_records(records: list[Record], docname: str, folder: Path) -> None:
@@ -121,6 +151,7 @@ def write_records(records: list[Record], docname: str, folder: Path) -> None:
             "number": record.number,
             "program": record.program,
             "outputs": [_unfold(o, path, record.number) for o in record.outputs],
+            **({} if record.cpu is None else {"cpu": _lines(record.cpu)}),
         }
         for record in records
     ]
@@ -189,6 +220,7 @@ def _read(path: Path) -> list[Record]:
             str(cell["program"]),
             [_fold(output, path) for output in cell["outputs"]],
             provenance,
+            _joined(cell.get("cpu")),
         )
         for cell in plain["cells"]
     ]
@@ -225,23 +257,39 @@ def _joined(value: Any) -> Any:
 
 def current(
     executed: Executed, programs: Sequence[Program | None], records: list[Record]
-) -> tuple[dict[int, list[Record]], list[Record]]:
-    """The records that hold of a chapter, by cell, and those that are stale.
+) -> tuple[dict[int, list[Record]], list[Record], list[Record]]:
+    """The records that hold of a chapter, by cell; the stale ones; the misleading ones.
 
-    A record of the kind of device that the page itself ran on is left out.
+    A record of the kind of device that the page itself ran on is left out. One is
+    misleading that was made with another JAX, where the CPU gave another output too, or
+    nobody knows which: beside the page's own, the device would seem to be the reason.
     """
     chapter = executed.chapter
     digests = {
         program_digest(chapter, cell.number, programs): cell.number
         for cell in chapter.cells
     }
-    here = executed.run.provenance.device_kind
+    cells = {cell.number: (cell, result) for cell, result in executed}
+    here = executed.run.provenance
     holding: dict[int, list[Record]] = {}
-    stale = []
+    stale, misleading = [], []
     for record in records:
         number = digests.get(record.program)
         if number is None:
             stale.append(record)
-        elif record.label != here:
+        elif here.platform == "cpu" and not _is_comparable(
+            record, here, *cells[number]
+        ):
+            misleading.append(record)
+        elif record.label != here.device_kind:
             holding.setdefault(number, []).append(record)
-    return holding, stale
+    return holding, stale, misleading
+
+
+def _is_comparable(
+    record: Record, page: Provenance, cell: Cell, on_cpu: CellResult
+) -> bool:
+    """Whether only the device can be why a record is another than the page's output."""
+    if record.cpu is not None:
+        return _is_same(record.cpu, on_cpu)
+    return cell.varies or record.provenance.jax == page.jax

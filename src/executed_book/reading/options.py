@@ -27,6 +27,7 @@ TAGS = frozenset(
 #: What a cell's options may be called.
 OPTIONS = frozenset(
     {"tags", "raises", "warns", "alt", "check", "load", "mystnb", "no-program"}
+    | {"fails-on"}
 )
 
 #: What notebook programs note in a cell for themselves: it changes nothing here.
@@ -37,7 +38,10 @@ _NOTES = frozenset(
 )
 
 #: Options that are text.
-_TEXTS = ("raises", "warns", "alt", "check", "no-program", "load")
+_TEXTS = ("raises", "warns", "alt", "check", "no-program", "fails-on", "load")
+
+#: Platforms and a reason.
+_PLATFORMS = re.compile(r"[a-z]+(, *[a-z]+)*: \S")
 
 _ANNOUNCEMENT = re.compile(r"[\w.]+(: \S|$)")
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
@@ -191,6 +195,11 @@ def cell_options(
             wrong(
                 f"option 'check' is {value!r}",
                 "name it in small letters, digits and hyphens: :check: carry-type",
+            )
+        elif name == "fails-on" and value and not _PLATFORMS.match(value):
+            wrong(
+                f"option {name!r} is {value!r}",
+                'write it as :fails-on: "gpu: why it cannot run there"',
             )
         else:
             texts[name.replace("-", "_")] = value

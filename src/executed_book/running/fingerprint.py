@@ -23,9 +23,9 @@ STEERING = (
 )  # fmt: skip
 
 #: The modules beside this one that decide what a cell gives.
-_EXECUTING = ("worker", "shell", "outputs", "failures", "server", "script")
+_EXECUTING = ("worker", "shell", "outputs", "failures", "server", "script", "stderr")
 
-_FORMAT = 2
+_FORMAT = 3
 
 #: Folders of a project that hold what was made, not what is read.
 _MADE = frozenset({"_build", ".git", ".nox", ".venv", "__pycache__"})

@@ -24,6 +24,7 @@ from .jobs import ChapterJob, ProgramJob, read_job
 from .outputs import OutputLimit
 from .processes import die_with_parent
 from .server import BELOW
+from .stderr import told_apart
 
 #: Variables with these prefixes are read when the library is imported.
 READ_AT_IMPORT = ("JAX_", "MPL", "OMP_", "OPENBLAS_", "MKL_", "NPY_", "TF_")
@@ -93,11 +94,11 @@ class _Chapter:
             self._link.send(at="cell", number=number)
             seconds, failure = self._shell.run(number, cell.source)
             self._end_forks()
-            self._collect_below()
+            log = self._collect_below()
             result = self._shell.result(seconds, failure, ())
             self._link.send(at="values", number=number)
             values = self._shell.evaluate(cell.expressions)
-            result = CellResult(result.outputs, seconds, result.failure, values)
+            result = CellResult(result.outputs, seconds, result.failure, values, log)
             self._link.send(at="result", number=number, result=to_plain(result))
         self._link.send(at="end")
         self._link.send(at="done", **_facts(self._files))
@@ -108,17 +109,25 @@ class _Chapter:
             os.write(2, _FORKED.encode())
             os._exit(0)
 
-    def _collect_below(self) -> None:
-        """Take what was written below Python, by C++ or by child processes."""
+    def _collect_below(self) -> str:
+        """Take what was written below Python, by C++ or by child processes.
+
+        Returns what the runtime logged, which is none of the cell's output.
+        """
+        log = ""
         for number, name in ((1, "stdout"), (2, "stderr")):
             file = self._below[number]
             file.seek(0)
             data = file.read(self._shell.outputs.limit + 1)
             file.truncate(0)
+            text = data.decode("utf-8", "replace")
+            if name == "stderr":
+                text, log = told_apart(text)
             try:
-                self._shell.outputs.stream(name, data.decode("utf-8", "replace"))
+                self._shell.outputs.stream(name, text)
             except OutputLimit:
-                return
+                break
+        return log
 
 
 def _choose_platform(platform: str) -> None:

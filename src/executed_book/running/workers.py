@@ -41,7 +41,7 @@ def worker_environment(variables: Mapping[str, str] | None = None) -> dict[str, 
 
     JAX prints some sets, so the order in which Python hashes text is fixed. Options of
     Python's that would falsify a page, such as the one that drops every assert, do not
-    pass.
+    pass. Folders of modules are named from here: workers start elsewhere.
     """
     given = {**os.environ, **(variables or {})}
     passed = {
@@ -49,6 +49,9 @@ def worker_environment(variables: Mapping[str, str] | None = None) -> dict[str, 
         for name, value in given.items()
         if name not in _COLORS and (not name.startswith("PYTHON") or name in _KEPT)
     }
+    if folders := passed.get("PYTHONPATH"):
+        found = (str(Path(folder).absolute()) for folder in folders.split(os.pathsep))
+        passed["PYTHONPATH"] = os.pathsep.join(found)
     return {**DEFAULTS, **passed, "PYTHONHASHSEED": "0"}
 
 

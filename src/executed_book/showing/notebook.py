@@ -64,7 +64,7 @@ def _parts(page: ExecutedPage) -> Iterator[tuple[Cell | Prose, list[Notebook]]]:
         elsewhere = page.records.get(part.number, [])
         if elsewhere:
             cell["metadata"]["device"] = provenance.device
-        yield part, [cell, *(_recorded(cell, record) for record in elsewhere)]
+        yield part, [cell, *(_recorded(cell, r, provenance) for r in elsewhere)]
 
 
 def _text_cell(part: Prose) -> Notebook:
@@ -81,9 +81,14 @@ def _code_cell(cell: Cell, result: CellResult, program: str | None) -> Notebook:
     }
 
 
-def _recorded(cell: Notebook, record: Record) -> Notebook:
+def _recorded(cell: Notebook, record: Record, page: Provenance) -> Notebook:
     """A cell that carries what another platform gave, for `RecordTabs` to move."""
-    shown = {"label": record.label, "stamp": where(record.provenance)}
+    facts = record.provenance
+    shown = {
+        "label": record.label,
+        "version": f"JAX {facts.jax}" if facts.jax != page.jax else "",
+        "stamp": where(facts, page),
+    }
     metadata = {**cell["metadata"], "record": shown, "program": None, "receipt": None}
     return {**cell, "metadata": metadata, "outputs": list(record.outputs)}
 

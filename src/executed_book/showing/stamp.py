@@ -8,8 +8,8 @@ from ..book import ExecutedPage
 from ..model import Provenance
 
 
-def where(provenance: Provenance) -> str:
-    """Where and when a record was made."""
+def where(provenance: Provenance, page: Provenance | None = None) -> str:
+    """Where and when a record was made; and if `page` has another JAX, that it has."""
     facts = provenance
     parts = [
         f"{facts.device_count} × {facts.device_kind}",
@@ -18,7 +18,10 @@ def where(provenance: Provenance) -> str:
         f"Python {facts.python}",
         *([facts.date] if facts.date else []),
     ]
-    return "Recorded on " + ", ".join(parts)
+    said = "Recorded on " + ", ".join(parts)
+    if page is not None and page.jax != facts.jax:
+        said += f"; this page itself with JAX {page.jax}"
+    return said
 
 
 def stamp(page: ExecutedPage) -> nodes.container:

@@ -112,7 +112,8 @@ class RecordTabs(SphinxTransform):
             cell.parent.remove(cell)
             tabs = tabs or _set_aside(home, output)
             line = nodes.paragraph("", record["stamp"], classes=["record-stamp"])
-            tabs += _tab(record["label"], [*output.children, line])
+            content = [*output.children, line]
+            tabs += _tab(record["label"], content, version=record["version"])
 
 
 def _set_aside(home: nodes.container, like: nodes.container) -> nodes.container:
@@ -132,11 +133,15 @@ def _set_aside(home: nodes.container, like: nodes.container) -> nodes.container:
 
 
 def _tab(
-    label: str, content: Sequence[nodes.Node], checked: bool = False
+    label: str, content: Sequence[nodes.Node], checked: bool = False, version: str = ""
 ) -> nodes.Node:
-    """One output among the tabs; the choice is shared by all that have its label."""
+    """One output among the tabs; the choice is shared by all that have its label.
+
+    `version` says what besides the device is another one than the page's.
+    """
     tab = create_component("tab-item", classes=["sd-tab-item"], selected=checked)
-    heading = nodes.rubric(label, label, classes=["sd-tab-label"])
+    title = f"{label}, {version}" if version else label
+    heading = nodes.rubric(title, title, classes=["sd-tab-label"])
     heading["sync_group"], heading["sync_id"] = "platform", slug(label)
     tab += heading
     inside = create_component(

@@ -1,0 +1,114 @@
+"""The pages' branches for other devices run, on a simulated one.
+
+So that a slip in one of them is not found on a GPU's time. What a real device gives is
+in the records; here its library calls count no FLOPs, its compiler makes more kernels
+and keeps less between them, and its runtime logs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from executed_book.reading.pages import find_chapters
+
+from .conftest import DOCS, ROOT
+
+#: Chapters that the simulation cannot run: what they compile or lower is for the real
+#: platform, which here is still the CPU.
+NOT_SIMULATED = {"devices/pallas", "tracing/ahead-of-time"}
+
+#: Sizes that are made for a fast device, with those that do here.
+SIZES = {
+    "devices/performance": (("2**27", "2**20"), ("else 8192", "else 512")),
+    "finding-out/profiling": (("else 8000", "else 1000"),),
+}
+
+DEVICE = {
+    "flops": -1,
+    "kernels": 2,
+    "temporaries": 0.1,
+    "stderr": (
+        "2025-05-18 21:59:55.086788: W external/xla/xla/tsl/framework/"
+        "bfc_allocator.cc:310] Allocator (GPU_0_bfc) ran out of memory\n"
+    ),
+}
+
+_BRANCH = re.compile(r'default_backend\(\) [!=]= "cpu"')
+
+_ROW = re.compile(r"^([\w/-]+) +(\d+) +(\d+) +(\d+) +(\d+)$", re.MULTILINE)
+
+
+def branching() -> list[str]:
+    """The chapters that ask which device they run on."""
+    return sorted(
+        chapter.docname
+        for chapter in find_chapters(DOCS)[0]
+        if _BRANCH.search(chapter.text) and chapter.platform is None
+    )
+
+
+def smaller_pages(folder: Path) -> Path:
+    """The book's pages with sizes that a CPU can do."""
+    shutil.copytree(ROOT / "examples", folder / "examples")
+    shutil.copytree(DOCS, folder / "docs")
+    for docname, sizes in SIZES.items():
+        path = folder / "docs" / f"{docname}.md"
+        text = path.read_text("utf-8")
+        for large, small in sizes:
+            assert large in text, f"{docname} no longer says {large}"
+            text = text.replace(large, small)
+        path.write_text(text, "utf-8")
+    return folder / "docs"
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, str]:
+    """The recording of these chapters on the simulated device."""
+    folder = tmp_path_factory.mktemp("accelerator")
+    run = subprocess.run(
+        [
+            *(sys.executable, "-m", "executed_book", "record"),
+            *("--source", str(smaller_pages(folder)), "--config", str(ROOT / "conf")),
+            *("-D", f"executed_book_cache={folder / 'cache'}"),
+            *("-D", f"executed_book_records={folder / 'records'}"),
+            *("--only", *(set(branching()) - NOT_SIMULATED)),
+        ],
+        cwd=ROOT,
+        env={
+            **os.environ,
+            "PYTHONPATH": str(ROOT / "tests" / "simulated"),
+            "JAX_PLATFORMS": "pretend,cpu",
+            "PRETEND": json.dumps(DEVICE),
+        },
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return run.returncode, run.stdout
+
+
+def test_what_is_not_simulated_is_a_chapter_that_branches():
+    assert set(branching()) >= NOT_SIMULATED
+
+
+def test_every_branch_for_another_device_runs(recording):
+    status, output = recording
+    assert status == 0, output
+    rows = {name: [int(n) for n in numbers] for name, *numbers in _ROW.findall(output)}
+    assert rows.keys() - {"total"} == set(branching()) - NOT_SIMULATED
+    assert rows["total"][-1] == 0, output
+    assert rows["total"][0] > 0
+
+
+def test_what_the_runtime_logged_went_to_the_log(recording):
+    _, output = recording
+    assert re.search(r"\d+ lines that the runtime logged are kept in", output)
