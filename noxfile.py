@@ -130,6 +130,14 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session(python=NEWEST, default=False)
+def site(session: nox.Session) -> None:
+    """Look at every page of _build/html in a browser: search, weight, axe."""
+    _install(session, "tests")
+    command = ("-m", "pytest", "-m", "site", "tests/site")
+    _python(session, *command, *session.posargs, env={"JAX_PLATFORMS": "cpu"})
+
+
+@nox.session(python=NEWEST, default=False)
 def systems(session: nox.Session) -> None:
     """Train every whole system at its real size, with three seeds, and judge it.
 

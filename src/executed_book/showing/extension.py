@@ -23,10 +23,17 @@ from ..reading.chapters import read_page
 from ..running.store import write_whole
 from ..settings import OPTIONS, PREFIX, Settings, settings_of
 from .changes import changed_pages, note_contents
+from .images import settle_images
 from .notebook import notebook_of
 from .same_twice import complete_search_index, copy_notebook_styles
 from .stamp import stamp
-from .transforms import DarkTwins, MarkVaryingOutputs, ProgramBoxes, RecordTabs
+from .transforms import (
+    DarkTwins,
+    MarkVaryingOutputs,
+    PlainMessages,
+    ProgramBoxes,
+    RecordTabs,
+)
 from .values import ValueRole, line_up
 
 #: What a page asks of its own kernel; kept on the application by `Showing`.
@@ -248,10 +255,17 @@ def setup_extension(app: Sphinx) -> None:
     app.connect("builder-inited", copy_notebook_styles, priority=900)
     app.connect("html-collect-pages", complete_search_index)
     app.connect("html-page-context", showing.offer_downloads, priority=900)
+    app.connect("html-page-context", settle_images)
     app.connect("build-finished", showing.write_downloads)
     for name in ("value", "measured"):
         app.add_role(name, ValueRole())
-    for transform in (MarkVaryingOutputs, DarkTwins, ProgramBoxes, RecordTabs):
+    for transform in (
+        MarkVaryingOutputs,
+        PlainMessages,
+        DarkTwins,
+        ProgramBoxes,
+        RecordTabs,
+    ):
         app.add_transform(transform)
     app.add_css_file("program.css")
     app.add_js_file("program.js", loading_method="defer")
