@@ -21,6 +21,7 @@ extensions = [
     "lean",
     "mathml",
     "pages",
+    "whole",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx_design",
@@ -28,6 +29,12 @@ extensions = [
 exclude_patterns = ["_build"]
 executed_book_cache = "../_build/cache"
 executed_book_figures = "themed"
+executed_book_install_line = " ".join(
+    [
+        f'%pip install -q "jax=={metadata.version("jax")}" matplotlib',
+        *([f'"justafter @ git+{REPOSITORY}"'] if REPOSITORY else []),
+    ]
+)
 executed_book_folder = "empty"  # so that a chapter needs nothing but what it says
 executed_book_pins = "../outputs/pins"
 executed_book_records = "../outputs/records"
@@ -49,6 +56,7 @@ nb_code_prompt_hide = "Hide the {type}"
 
 templates_path = [str(HERE / "templates")]
 html_static_path = [str(HERE / "static")]
+whole_name = "just-after-execution"
 html_baseurl = os.environ.get("BOOK_URL", "")
 html_additional_pages = {"404": "404.html", "search": "search.html"}
 html_context = {

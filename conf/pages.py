@@ -9,6 +9,9 @@ from xml.sax.saxutils import escape
 from docutils import nodes
 from sphinx.application import Sphinx
 
+#: Where the environment keeps each page's description.
+ATTRIBUTE = "pages_descriptions"
+
 _LONGEST = 200
 
 
@@ -28,8 +31,16 @@ def describe(
     app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any
 ) -> None:
     """Give the page its description; the whole book's, where it has none."""
-    book = app.env.get_doctree(app.config.root_doc)
-    context["description"] = description_of(doctree) or description_of(book)
+    said: dict[str, str] = getattr(app.env, ATTRIBUTE, {})
+    whole = said.get(app.config.root_doc, app.config.project)
+    context["description"] = said.get(page) or whole
+
+
+def note_description(app: Sphinx, doctree: nodes.document) -> None:
+    """Keep what a page is about, for its head and for the list of all pages."""
+    said = getattr(app.env, ATTRIBUTE, None) or {}
+    said[app.env.current_document.docname] = description_of(doctree)
+    setattr(app.env, ATTRIBUTE, said)
 
 
 def mark_where_one_is(
@@ -66,6 +77,7 @@ def write_map(app: Sphinx, exception: Exception | None) -> None:
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Describe each page, and all of them together."""
+    app.connect("doctree-read", note_description)
     app.connect("html-page-context", describe)
     app.connect("html-page-context", mark_where_one_is, priority=900)
     app.connect("build-finished", write_map)
