@@ -28,7 +28,9 @@ _UNUSED = {"sphinx_highlight.js"}
 
 _ATTRIBUTE = "lean_assets"
 
-_ICON_RULE = re.compile(r"\.fa-[^{}]*\{--fa:[^}]*\}|@font-face\{[^}]*Font Awesome[^}]*\}")
+_ICON_RULE = re.compile(
+    r"\.fa-[^{}]*\{--fa:[^}]*\}|@font-face\{[^}]*Font Awesome[^}]*\}"
+)
 _COMMENT = re.compile(r"/\*(?!!).*?\*/", re.DOTALL)
 _URL = re.compile(r"url\((['\"]?)(?!data:|#|https?:)([^)'\"]+)\1\)")
 
@@ -72,7 +74,9 @@ def join_assets(
         static = Path(app.outdir, "_static")
         try:
             assets = {
-                "joined_sheet": _written(static, "site.css", joined_sheets(static, sheets)),
+                "joined_sheet": _written(
+                    static, "site.css", joined_sheets(static, sheets)
+                ),
                 "joined_script": _written(
                     static,
                     "site.js",

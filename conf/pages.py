@@ -55,6 +55,10 @@ def mark_where_one_is(
         tree = plain(*args, **options)
         for link in tree.select("li.current.active > a[href='#']") if tree else ():
             link["aria-current"] = "page"
+        for fold in tree.select("details > summary") if tree else ():
+            item = fold.find_parent("li")
+            name = item.a.get_text(strip=True) if item and item.a else "pages"
+            fold["aria-label"] = f"Chapters of {name}"
         return tree
 
     context["generate_toctree_html"] = marked

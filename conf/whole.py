@@ -35,7 +35,11 @@ def pack(site: Path, name: str) -> Path:
 def _files(site: Path) -> Iterator[Path]:
     for path in site.rglob("*"):
         inside = path.relative_to(site).as_posix()
-        if path.is_file() and not inside.startswith(_NOT_IN_IT) and path.suffix != ".zip":
+        if (
+            path.is_file()
+            and not inside.startswith(_NOT_IN_IT)
+            and path.suffix != ".zip"
+        ):
             yield path
 
 
@@ -43,10 +47,17 @@ def list_of_texts(app: Sphinx) -> str:
     """What `llms.txt` says: each page as Markdown, with what it is about."""
     said: dict[str, str] = getattr(app.env, DESCRIPTIONS, {})
     base = app.config.html_baseurl.rstrip("/")
-    lines = [f"# {app.config.project}", "", f"> {said.get(app.config.root_doc, '')}", ""]
+    lines = [
+        f"# {app.config.project}",
+        "",
+        f"> {said.get(app.config.root_doc, '')}",
+        "",
+    ]
     for docname in sorted(app.env.found_docs):
         title = app.env.titles[docname].astext()
-        place = f"{base}/_downloads/{docname}.md" if base else f"_downloads/{docname}.md"
+        place = (
+            f"{base}/_downloads/{docname}.md" if base else f"_downloads/{docname}.md"
+        )
         about = said.get(docname, "")
         lines.append(f"- [{title}]({place})" + (f": {about}" if about else ""))
     return "\n".join(lines) + "\n"

@@ -9,9 +9,9 @@ from playwright.sync_api import sync_playwright
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tests.browser.conftest import NAMES, QUIET  # noqa: E402
-from tests.site.conftest import SITE  # noqa: E402
-from tests.site.questions import misses, questions  # noqa: E402
+from tests.browser.conftest import NAMES, QUIET
+from tests.site.conftest import SITE
+from tests.site.questions import misses, questions
 
 
 def main() -> None:

@@ -26,6 +26,8 @@ def test_axe_finds_nothing(browser: Browser, address: str, name, width, theme):
     found = Axe().run(page, options=RULES).response["violations"]
     context.close()
     said = [
-        f"{each['id']}: {node['html'][:160]}" for each in found for node in each["nodes"]
+        f"{each['id']}: {node['html'][:160]}"
+        for each in found
+        for node in each["nodes"]
     ]
     assert said == []

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +44,7 @@ def settle_images(
     context["body"] = _IMAGE.sub(settled, context["body"])
 
 
-@lru_cache(maxsize=None)
+@cache
 def _size(path: Path) -> tuple[int, int] | None:
     """An image's width and height in CSS pixels; None if it does not say."""
     if path.suffix != ".svg":

@@ -22,7 +22,7 @@ from ..book import ExecutedPage
 #: What is on a page and says nothing on paper.
 _LEFT_OUT = (
     ".headerlink, .program-holder, .no-program, .only-dark, .sd-tab-set > input,"
-    " script, style, summary:empty"
+    " script, style, summary > .expanded"
 )
 _FENCED = re.compile(r"(^(?:`{3,})[^`\n]*\n.*?^`{3,}$)", re.MULTILINE | re.DOTALL)
 _CELL = "CODECELL{}ENDOFCELL"
@@ -163,7 +163,9 @@ def _told(code: list[dict[str, Any]], soup: BeautifulSoup) -> Iterator[dict[str,
             box.decompose()
     parts = _CELLS.split(_written(soup))
     done = 0
-    for text, number in zip(parts[::2], [*parts[1::2], str(len(code) - 1)], strict=True):
+    for text, number in zip(
+        parts[::2], [*parts[1::2], str(len(code) - 1)], strict=True
+    ):
         if text.strip():
             yield {"cell_type": "markdown", "metadata": {}, "source": text.strip("\n")}
         yield from code[done : int(number) + 1]
