@@ -69,10 +69,8 @@ def write_map(app: Sphinx, exception: Exception | None) -> None:
     base = app.config.html_baseurl.rstrip("/")
     if exception is not None or app.builder.format != "html" or not base:
         return
-    rows = [
-        f"  <url><loc>{escape(f'{base}/{app.builder.get_target_uri(name)}')}</loc></url>"
-        for name in sorted(app.env.found_docs)
-    ]
+    pages = [app.builder.get_target_uri(name) for name in sorted(app.env.found_docs)]
+    rows = [f"  <url><loc>{escape(f'{base}/{page}')}</loc></url>" for page in pages]
     space = "http://www.sitemaps.org/schemas/sitemap/0.9"
     lines = ['<?xml version="1.0" encoding="utf-8"?>', f'<urlset xmlns="{space}">']
     text = "\n".join([*lines, *rows, "</urlset>", ""])

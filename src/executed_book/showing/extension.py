@@ -137,7 +137,7 @@ class Showing:
                 ]
 
     def _taken(self, app: Sphinx, docname: str, body: str | None) -> dict[str, str]:
-        """Write what a reader takes of a page; each form's file, by what it is called."""
+        """Write what a reader takes of a page: the files, by what they are called."""
         if body is None or docname not in app.env.found_docs:
             return {}
         site = str(app.config.html_baseurl or "")
