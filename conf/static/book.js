@@ -15,7 +15,7 @@
 
   /* What scrolls sideways and holds nothing to move to must itself be moved to. */
   function reachScrolling() {
-    const boxes = "article :is(.ja-measure, .ja-log, div.math, .output.text_html, .output.text_html > div)";
+    const boxes = "article :is(.ja-measure, .ja-log, .ja-status, div.math, .output.text_html, .output.text_html > div)";
     for (const box of document.querySelectorAll(boxes)) {
       const scrolls = box.scrollWidth > box.clientWidth && !box.querySelector("a, button, input, [tabindex='0']");
       if (scrolls) box.tabIndex = 0;
