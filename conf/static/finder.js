@@ -233,7 +233,7 @@
           this.entries.push({ nth, page, pageTitle, id, title, text, code, terms, messages, whole });
         });
       }
-      const raised = (e) => e.page.startsWith("errors/") && CLASS.test(e.title);
+      const raised = (e) => !e.whole && e.page.startsWith("errors/") && CLASS.test(e.title);
       this.messages = new Messages(this.entries.filter(raised));
       this.index = new MiniSearch({
         fields: ["title", "name", "terms", "messages", "text", "code", "pageTitle"],
