@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+from importlib import metadata
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -16,10 +17,13 @@ copyright = "the contributors. Text and code under the Apache License 2.0"
 extensions = [
     "myst_nb",
     "executed_book",
+    "finding",
+    "lean",
     "mathml",
+    "pages",
+    "whole",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
-    "sphinx_copybutton",
     "sphinx_design",
 ]
 exclude_patterns = ["_build"]
@@ -37,6 +41,12 @@ executed_book_claims = {
     "rows": ["cheat-sheet"],
 }
 executed_book_figures = "themed"
+executed_book_install_line = " ".join(
+    [
+        f'%pip install -q "jax=={metadata.version("jax")}" matplotlib',
+        *([f'"justafter @ git+{REPOSITORY}"'] if REPOSITORY else []),
+    ]
+)
 executed_book_folder = "empty"  # so that a chapter needs nothing but what it says
 executed_book_pins = "../outputs/pins"
 executed_book_records = "../outputs/records"
@@ -56,34 +66,39 @@ myst_heading_anchors = 3
 nb_code_prompt_show = "Show the {type}"
 nb_code_prompt_hide = "Hide the {type}"
 
-copybutton_selector = "div.highlight pre:not(.cell_output pre), pre.program"
-
+templates_path = [str(HERE / "templates")]
 html_static_path = [str(HERE / "static")]
+whole_name = "just-after-execution"
 html_baseurl = os.environ.get("BOOK_URL", "")
-html_context = {"default_mode": "auto"}
-html_css_files = ["book.css"]
+html_additional_pages = {"404": "404.html", "search": "search.html"}
+html_context = {
+    "book_url": os.environ.get("BOOK_URL", ""),
+    "default_mode": "auto",
+    "jax_version": metadata.version("jax"),
+}
+html_css_files = ["icons.css", "book.css"]
 html_favicon = str(HERE / "static" / "favicon.svg")
-html_js_files = ["offline.js"]
+html_js_files = ["book.js", "search.js"]
 html_math_renderer = "mathml"
 html_show_sphinx = False
+html_sidebars = {"**": ["sbt-sidebar-nav.html"]}
 html_theme = "sphinx_book_theme"
 html_title = project
 html_theme_options = {
-    "logo": {
-        "alt_text": "",
-        "image_dark": str(HERE / "static" / "mark-dark.svg"),
-        "image_light": str(HERE / "static" / "mark-light.svg"),
-        "text": project,
-    },
     "back_to_top_button": False,
     "footer_content_items": ["copyright.html"],
-    "navbar_persistent": [],
+    "article_header_end": [],
+    "article_header_start": [],
+    "collapse_navbar": True,
+    "navbar_end": ["article-header-buttons.html"],
+    "navbar_persistent": ["search-button-field.html"],
+    "navbar_start": ["site-name.html"],
     "path_to_docs": "docs",
     "pygments_dark_style": "a11y-high-contrast-dark",
     "pygments_light_style": "a11y-high-contrast-light",
     "repository_branch": os.environ.get("BOOK_REPOSITORY_BRANCH", "main"),
     "repository_url": REPOSITORY,
-    "show_navbar_depth": 2,
+    "show_navbar_depth": 1,
     "show_toc_level": 2,
     "toc_title": "On this page",
     "use_edit_page_button": bool(REPOSITORY),

@@ -4,6 +4,7 @@ Browsers draw MathML themselves, and docutils translates to it. A formula that i
 translate is a warning at the formula's page and line.
 """
 
+import html
 from typing import Any, NoReturn
 
 from docutils import nodes
@@ -19,13 +20,16 @@ _log = logging.getLogger(__name__)
 
 def _rendered(node: nodes.Element, as_block: bool) -> str:
     try:
-        return tex2mathml(node.astext(), as_block=as_block)
+        made = tex2mathml(node.astext(), as_block=as_block)
     except (ValueError, AttributeError) as error:
         # The translator says what is wrong, except of what has no place in a formula
         # of one line, over which it stumbles.
         text = str(error) if isinstance(error, ValueError) else "a stray & or \\\\"
         _log.warning("formula %r: %s", node.astext(), text, location=node)
         return ""
+    # The formula as written goes along, for who takes the page away as text.
+    source = html.escape(" ".join(node.astext().split()))
+    return made.replace("<math ", f'<math alttext="{source}" ', 1)
 
 
 def _visit_inline(self: HTML5Translator, node: nodes.math) -> NoReturn:

@@ -69,7 +69,8 @@ def test_what_the_button_copies_runs_and_gives_the_output(page, tmp_path):
         if outputs.count() != 1 or not button.is_visible():
             continue
         button.click()
-        expect(cell.locator(".program-status")).to_have_text("copied")
+        expect(button.locator("+ .copy-status")).to_have_text("copied")
+        page.keyboard.press("Escape")
         copied = paste(page)
         shown = cell.locator("pre.program").text_content()
         assert copied.strip() == (shown or "").strip()
@@ -80,14 +81,30 @@ def test_what_the_button_copies_runs_and_gives_the_output(page, tmp_path):
     assert compared >= 1
 
 
-def test_by_keyboard_the_box_opens_and_says_so(page):
+def test_by_keyboard_the_program_is_shown_and_copied(page):
     cell = page.locator(CELL).first
-    box = cell.locator("details.program-box")
-    assert not box.evaluate("box => box.open")
-    cell.locator("button.program-copy").focus()
+    program = cell.locator("pre.program")
+    assert not program.is_visible()
+    cell.locator("button.plain-copy").focus()
+    page.keyboard.press("Tab")
+    assert program.is_visible()
     page.keyboard.press("Enter")
-    assert box.evaluate("box => box.open")
-    expect(cell.locator(".program-status")).to_have_text("copied")
+    expect(cell.locator(".program-copy + .copy-status")).to_have_text("copied")
+    page.keyboard.press("Escape")
+    assert not program.is_visible()
+
+
+def test_pointing_at_the_button_shows_the_program(page):
+    cell = page.locator(CELL).first
+    cell.locator(".cell_input").hover()
+    cell.locator("button.program-copy").hover()
+    cell.locator("pre.program").wait_for()
+    page.mouse.move(5, 5)
+    cell.locator("pre.program").wait_for(state="hidden")
+
+
+def test_no_line_stands_under_a_cell(page):
+    assert page.locator(".program-box summary:visible").count() == 0
 
 
 def test_without_scripts_the_programs_can_be_read(browser, site):

@@ -24,11 +24,19 @@ from ..reading.chapters import read_page
 from ..running.store import write_whole
 from ..settings import OPTIONS, PREFIX, Settings, settings_of
 from .changes import changed_pages, note_contents
+from .images import settle_images
 from .notebook import notebook_of, stored_notebook, unexecuted_notebook
 from .receipts import CheckRole, CountRole, NoCheckRole, Receipts
 from .same_twice import complete_search_index, copy_notebook_styles
 from .stamp import stamp
-from .transforms import DarkTwins, MarkVaryingOutputs, ProgramBoxes, RecordTabs
+from .taken import markdown_of, notebook_of_page
+from .transforms import (
+    DarkTwins,
+    MarkVaryingOutputs,
+    PlainMessages,
+    ProgramBoxes,
+    RecordTabs,
+)
 from .values import ValueRole, line_up
 
 #: What a page asks of its own kernel; kept on the application by `Showing`.
@@ -117,9 +125,12 @@ class Showing:
         context: dict[str, Any],
         doctree: Any,
     ) -> None:
-        """In the theme's download menu, put the chapter as a notebook and a script."""
-        if self.page(pagename) is None:
-            return
+        """In the theme's download menu, put the page in the forms that it is given in.
+
+        The menu is sphinx-book-theme's; another theme finds them as `downloads`.
+        """
+        offered = self._taken(app, pagename, context.get("body"))
+        context["downloads"] = offered
         root = context["pathto"]("", 1).rstrip("#").rstrip("/") or "."
         for group in context.get("header_buttons", []):
             if group.get("label") == "download-buttons":
@@ -128,22 +139,33 @@ class Showing:
                         "type": "link",
                         "url": f"{root}/{path}",
                         "text": text,
-                        "tooltip": f"Download this chapter: {text}",
-                        "icon": "fas fa-play",
+                        "tooltip": f"{text}: download this page",
+                        "icon": "fas fa-file",
                         "label": "download-chapter-button",
                     }
-                    for text, path in _downloads(pagename).items()
+                    for text, path in offered.items()
                 ]
 
-    def write_downloads(self, app: Sphinx, exception: Exception | None) -> None:
-        """Write each chapter as a notebook and as a script."""
-        if exception is not None or self.book is None or app.builder.format != "html":
-            return
-        for docname, page in self.book.pages.items():
-            texts = (page.snippets.notebook, page.snippets.script)
-            paths = _downloads(docname).values()
-            for path, text in zip(paths, texts, strict=True):
-                write_whole(Path(app.outdir, path), text)
+    def _taken(self, app: Sphinx, docname: str, body: str | None) -> dict[str, str]:
+        """Write what a reader takes of a page: the files, by what they are called."""
+        if body is None or docname not in app.env.found_docs:
+            return {}
+        site = str(app.config.html_baseurl or "")
+        files = {"Markdown (.md)": f"_downloads/{docname}.md"}
+        texts = [markdown_of(body, docname, site)]
+        page = self.page(docname)
+        if page is not None:
+            files = {**_downloads(docname), **files}
+            first = self._setting("install_line")
+            plain = page.snippets.notebook
+            notebook = notebook_of_page(plain, body, docname, site, page, first)
+            texts = [notebook, page.snippets.script, *texts]
+        for path, text in zip(files.values(), texts, strict=True):
+            write_whole(Path(app.outdir, path), text)
+        return files
+
+    def _setting(self, name: str) -> str:
+        return str(getattr(self.app.config, PREFIX + name, "") or "")
 
     # -- reading a page
 
@@ -267,6 +289,7 @@ def setup_extension(app: Sphinx) -> None:
     app.setup_extension("sphinx_design")
     for option in OPTIONS:
         app.add_config_value(PREFIX + option.name, None, "", ())
+    app.add_config_value(PREFIX + "install_line", "", "html", (str,))
     app.add_source_parser(_parser(showing), override=True)
     app.connect("config-inited", showing.read_through_us, priority=100)
     app.connect("builder-inited", showing.add_static_files)
@@ -276,7 +299,7 @@ def setup_extension(app: Sphinx) -> None:
     app.connect("builder-inited", copy_notebook_styles, priority=900)
     app.connect("html-collect-pages", complete_search_index)
     app.connect("html-page-context", showing.offer_downloads, priority=900)
-    app.connect("build-finished", showing.write_downloads)
+    app.connect("html-page-context", settle_images)
     for name in ("value", "measured"):
         app.add_role(name, ValueRole())
     app.add_role("check", CheckRole())
@@ -284,6 +307,7 @@ def setup_extension(app: Sphinx) -> None:
     app.add_role("receipts", CountRole(lambda: showing.counts))
     for transform in (
         MarkVaryingOutputs,
+        PlainMessages,
         DarkTwins,
         ProgramBoxes,
         RecordTabs,

@@ -45,6 +45,18 @@ class MarkVaryingOutputs(SphinxTransform):
                     output["classes"].append("no-search")
 
 
+class PlainMessages(SphinxTransform):
+    """Show what was raised or warned of as the text that it is, not as Python."""
+
+    default_priority = 210
+
+    def apply(self, **kwargs: Any) -> None:
+        for cell in _cells(self.document):
+            for block in cell.findall(nodes.literal_block):
+                if {"traceback", "stderr"} & set(block["classes"]):
+                    block["language"] = "none"
+
+
 class DarkTwins(SphinxTransform):
     """Give every figure its twin for the dark theme."""
 
@@ -158,8 +170,7 @@ def program_box(program: str) -> nodes.container:
     box += nodes.raw(
         "",
         f'<details class="program-box" data-lines="{lines}">'
-        f"<summary>As a program <small>{lines} lines</small>"
-        '<span class="program-status" role="status"></span></summary>'
+        f"<summary>As a program <small>{lines} lines</small></summary>"
         f'<pre class="program" tabindex="0">{html.escape(program)}</pre></details>',
         format="html",
     )

@@ -1,15 +1,11 @@
-/* The second copy button of a code cell: it copies a program, the cell with
- * exactly the earlier code that it needs, and opens the box that shows it. */
+/* The copy button of a code cell that is not the plain one: it copies a program, the
+ * cell with exactly the earlier code that it needs. Pointing at it, or moving to it by
+ * keyboard, shows the program; pressing it copies the program and keeps it in view. */
 (() => {
   "use strict";
 
-  const ICON =
-    '<svg viewBox="0 0 24 24" width="18" height="18" aria-hidden="true" fill="none"' +
-    ' stroke="currentColor" stroke-width="1.6" stroke-linecap="round"' +
-    ' stroke-linejoin="round"><path d="M5 4h9l5 5v11H5z"/><path d="M10 10.5v6l5-3z"/></svg>';
-
   /* Clipboard access needs a secure context; pages read from disk have none. */
-  async function copy(text) {
+  async function copyText(text) {
     if (navigator.clipboard && window.isSecureContext) {
       await navigator.clipboard.writeText(text);
       return;
@@ -25,42 +21,111 @@
     if (!done) throw new Error("the browser does not let pages copy");
   }
 
-  function button(box) {
-    const lines = box.dataset.lines;
+  /* The row of buttons at the top of a code block; one is made if there is none. */
+  function toolsOf(block) {
+    let tools = block.querySelector(":scope > .code-tools");
+    if (!tools) {
+      tools = document.createElement("div");
+      tools.className = "code-tools";
+      block.prepend(tools);
+    }
+    return tools;
+  }
+
+  /* A button that copies `text()` and says for a while that it did. */
+  function copyButton(label, name, text) {
     const made = document.createElement("button");
+    const said = document.createElement("span");
     made.type = "button";
-    made.className = "program-copy";
-    made.title = `Copy as a program that runs alone (${lines} lines, shown below)`;
-    made.setAttribute("aria-label", made.title);
-    made.innerHTML = ICON;
+    made.className = name;
+    made.textContent = label;
+    said.className = "copy-status";
+    said.setAttribute("role", "status");
     made.addEventListener("click", async () => {
-      const status = box.querySelector(".program-status");
-      box.open = true;
       try {
-        await copy(box.querySelector("pre.program").textContent);
-        status.textContent = "copied";
+        await copyText(text());
+        said.textContent = "copied";
         made.classList.add("success");
       } catch (error) {
-        status.textContent = `not copied: ${error.message}`;
+        said.textContent = `not copied: ${error.message}`;
       }
       setTimeout(() => {
-        status.textContent = "";
+        said.textContent = "";
         made.classList.remove("success");
       }, 3000);
     });
-    return made;
+    return [made, said];
   }
 
-  function wire() {
-    for (const box of document.querySelectorAll("details.program-box")) {
-      const input = box.closest("div.cell")?.querySelector(".cell_input .highlight");
-      if (input) input.append(button(box));
+  let current = null;
+
+  function hide() {
+    current?.classList.remove("shown");
+    const box = current?.querySelector("details");
+    if (box) box.open = false;
+    current = null;
+  }
+
+  function show(holder) {
+    if (current !== holder) hide();
+    current = holder;
+    holder.querySelector("details").open = true;
+    holder.classList.add("shown");
+  }
+
+  function wire(holder) {
+    const block = holder.closest("div.cell")?.querySelector(".cell_input .highlight");
+    const box = holder.querySelector("details.program-box");
+    if (!block || !box) return;
+    holder.classList.add("wired");
+    const program = () => box.querySelector("pre.program").textContent;
+    const [made, said] = copyButton("Copy as program", "program-copy", program);
+    const lines = box.dataset.lines;
+    made.title = `The cell with the earlier code that it needs: ${lines} lines that run alone`;
+    toolsOf(block).append(made, said);
+
+    let kept = false;
+    let waiting = null;
+    const cancel = () => clearTimeout(waiting);
+    const leave = (event) => {
+      cancel();
+      if (event.pointerType === "mouse") kept = false;
+      waiting = setTimeout(() => {
+        const focused = holder.contains(document.activeElement) || made.matches(":focus-visible");
+        if (kept || focused || holder.matches(":hover") || made.matches(":hover")) return;
+        if (current === holder) hide();
+      }, 250);
+    };
+    made.addEventListener("pointerenter", (event) => {
+      cancel();
+      if (event.pointerType === "mouse") waiting = setTimeout(show, 250, holder);
+    });
+    made.addEventListener("focus", () => made.matches(":focus-visible") && show(holder));
+    made.addEventListener("click", () => {
+      kept = true;
+      show(holder);
+    });
+    for (const part of [made, holder]) {
+      part.addEventListener("pointerleave", leave);
+      part.addEventListener("focusout", leave);
     }
+    document.addEventListener("pointerdown", ({ target }) => {
+      if (holder.contains(target) || made.contains(target)) return;
+      kept = false;
+      if (current === holder) hide();
+    });
+    document.addEventListener("keydown", ({ key }) => {
+      if (key !== "Escape") return;
+      kept = false;
+      if (current === holder) hide();
+    });
   }
 
-  if (document.readyState === "loading") {
-    document.addEventListener("DOMContentLoaded", wire);
-  } else {
-    wire();
+  function start() {
+    document.querySelectorAll(".program-holder").forEach(wire);
   }
+
+  globalThis.codeTools = { copyButton, toolsOf };
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
+  else start();
 })();

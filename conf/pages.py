@@ -1,0 +1,86 @@
+"""What a page says of itself in its head, and the site's map."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import escape
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+#: Where the environment keeps each page's description.
+ATTRIBUTE = "pages_descriptions"
+
+_LONGEST = 200
+
+
+def description_of(doctree: nodes.document | None) -> str:
+    """What a page is about: its lead, or else its first paragraph."""
+    if doctree is None:
+        return ""
+    leads = (n for n in doctree.findall(nodes.container) if "lead" in n["classes"])
+    found = next(leads, doctree).next_node(nodes.paragraph)
+    text = " ".join(found.astext().split()) if found is not None else ""
+    if len(text) <= _LONGEST:
+        return text
+    return text[:_LONGEST].rpartition(" ")[0].rstrip(",;:") + " …"
+
+
+def describe(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """Give the page its description; the whole book's, where it has none."""
+    said: dict[str, str] = getattr(app.env, ATTRIBUTE, {})
+    whole = said.get(app.config.root_doc, app.config.project)
+    context["description"] = said.get(page) or whole
+
+
+def note_description(app: Sphinx, doctree: nodes.document) -> None:
+    """Keep what a page is about, for its head and for the list of all pages."""
+    said = getattr(app.env, ATTRIBUTE, None) or {}
+    said[app.env.current_document.docname] = description_of(doctree)
+    setattr(app.env, ATTRIBUTE, said)
+
+
+def mark_where_one_is(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """Say in the side bar, in words for a screen reader, which page this is."""
+    plain = context.get("generate_toctree_html")
+    if plain is None:
+        return
+
+    def marked(*args: Any, **options: Any) -> Any:
+        tree = plain(*args, **options)
+        for link in tree.select("li.current.active > a[href='#']") if tree else ():
+            link["aria-current"] = "page"
+        for fold in tree.select("details > summary") if tree else ():
+            item = fold.find_parent("li")
+            name = item.a.get_text(strip=True) if item and item.a else "pages"
+            fold["aria-label"] = f"Chapters of {name}"
+        return tree
+
+    context["generate_toctree_html"] = marked
+
+
+def write_map(app: Sphinx, exception: Exception | None) -> None:
+    """Write `sitemap.xml`, where it is known at which address the book stands."""
+    base = app.config.html_baseurl.rstrip("/")
+    if exception is not None or app.builder.format != "html" or not base:
+        return
+    pages = [app.builder.get_target_uri(name) for name in sorted(app.env.found_docs)]
+    rows = [f"  <url><loc>{escape(f'{base}/{page}')}</loc></url>" for page in pages]
+    space = "http://www.sitemaps.org/schemas/sitemap/0.9"
+    lines = ['<?xml version="1.0" encoding="utf-8"?>', f'<urlset xmlns="{space}">']
+    text = "\n".join([*lines, *rows, "</urlset>", ""])
+    Path(app.outdir, "sitemap.xml").write_text(text, "utf-8")
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Describe each page, and all of them together."""
+    app.connect("doctree-read", note_description)
+    app.connect("html-page-context", describe)
+    app.connect("html-page-context", mark_where_one_is, priority=900)
+    app.connect("build-finished", write_map)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,78 @@
+"""The whole book to take along: as a zip that reads offline, and as a list of texts.
+
+The zip holds the same bytes in every build of the same pages: its members stand in one
+order, and all bear one date.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pages import ATTRIBUTE as DESCRIPTIONS
+from sphinx.application import Sphinx
+
+_LONG_AGO = (1980, 1, 1, 0, 0, 0)  # the first date that a zip can hold
+_NOT_IN_IT = ("jupyter_execute", ".buildinfo", "_static/locales", "_static/scripts")
+
+
+def pack(site: Path, name: str) -> Path:
+    """Pack the site into one file below its own downloads."""
+    target = site / "_downloads" / f"{name}.zip"
+    target.parent.mkdir(exist_ok=True)
+    target.unlink(missing_ok=True)
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as packed:
+        for path in sorted(_files(site)):
+            inside = path.relative_to(site).as_posix()
+            member = zipfile.ZipInfo(f"{name}/{inside}", _LONG_AGO)
+            member.compress_type = zipfile.ZIP_DEFLATED
+            packed.writestr(member, path.read_bytes())
+    return target
+
+
+def _files(site: Path) -> Iterator[Path]:
+    for path in site.rglob("*"):
+        inside = path.relative_to(site).as_posix()
+        if (
+            path.is_file()
+            and not inside.startswith(_NOT_IN_IT)
+            and path.suffix != ".zip"
+        ):
+            yield path
+
+
+def list_of_texts(app: Sphinx) -> str:
+    """What `llms.txt` says: each page as Markdown, with what it is about."""
+    said: dict[str, str] = getattr(app.env, DESCRIPTIONS, {})
+    base = app.config.html_baseurl.rstrip("/")
+    lines = [
+        f"# {app.config.project}",
+        "",
+        f"> {said.get(app.config.root_doc, '')}",
+        "",
+    ]
+    for docname in sorted(app.env.found_docs):
+        title = app.env.titles[docname].astext()
+        place = (
+            f"{base}/_downloads/{docname}.md" if base else f"_downloads/{docname}.md"
+        )
+        about = said.get(docname, "")
+        lines.append(f"- [{title}]({place})" + (f": {about}" if about else ""))
+    return "\n".join(lines) + "\n"
+
+
+def write(app: Sphinx, exception: Exception | None) -> None:
+    """Write both, when the site is finished."""
+    if exception is None and app.builder.format == "html":
+        site = Path(app.outdir)
+        (site / "llms.txt").write_text(list_of_texts(app), "utf-8")
+        pack(site, app.config.whole_name)
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Pack the site once everything else has been written."""
+    app.add_config_value("whole_name", "book", "", (str,))
+    app.connect("build-finished", write, priority=950)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

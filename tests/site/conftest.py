@@ -1,0 +1,59 @@
+"""The book's finished site, in a real browser: the session `site` runs these tests."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from ..browser.conftest import browser
+
+__all__ = ["browser"]
+
+HERE = Path(__file__).parent
+SITE = Path(os.environ.get("BOOK_SITE", HERE.parents[1] / "_build" / "html")).resolve()
+PAGES = sorted(path.relative_to(SITE).as_posix() for path in SITE.rglob("*.html"))
+PAGES = [page for page in PAGES if not page.startswith("_")]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark everything in this folder as being about the finished site."""
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker("site")
+
+
+@pytest.fixture(scope="session")
+def address() -> Iterator[str]:
+    """Where the site is served, as a web server would."""
+    assert (SITE / "index.html").exists(), "no site: `python3 noxfile.py -s docs` first"
+    handler = functools.partial(Quiet, directory=str(SITE))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    """A server that says nothing of each request."""
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="session")
+def finder(browser: Browser, address: str) -> Iterator[Page]:
+    """A page on which the search is ready, as `window.engine`."""
+    page = browser.new_page()
+    page.goto(address + "search.html?q=jit")
+    page.locator(".search-page .search-found li").first.wait_for()
+    page.evaluate("() => { window.engine = new Finder(window.SEARCH_PAGES); }")
+    yield page
+    page.close()

@@ -1,0 +1,101 @@
+"""What readers type finds what they came for."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from .questions import ASK, PLACES, misses, questions
+
+SHARE = 0.95
+
+
+def test_there_are_many_questions_and_each_place_exists(finder: Page):
+    asked = questions()
+    assert len(asked) >= 100
+    places = set(finder.evaluate(PLACES))
+    assert sorted({p for q in asked for p in q.places} - places) == []
+
+
+def test_questions_find_their_section_within_three(finder: Page):
+    asked = questions()
+    missed = misses(finder, asked)
+    assert len(missed) <= (1 - SHARE) * len(asked), "\n".join(missed)
+
+
+def known(finder: Page) -> list[tuple[str, str]]:
+    """Each entry of the error pages with the message that it raises."""
+    one = "({ entry: e }) => [`${e.page}#${e.id}`, e.messages]"
+    rows = finder.evaluate(f"() => engine.messages.known.map({one})")
+    return [(place, message) for place, message in rows]
+
+
+def as_written(message: str) -> str:
+    return message
+
+
+def with_its_module(message: str) -> str:
+    return f"jaxlib.xla_extension.{message.rpartition('.jax_errors.')[2]}"
+
+
+def with_other_numbers(message: str) -> str:
+    return re.sub(r"\d+", lambda number: str(int(number[0]) + 5), message)
+
+
+def with_other_dtypes(message: str) -> str:
+    other = re.sub(r"\bfloat32\b", "bfloat16", message)
+    return re.sub(r"\bint32\b", "uint8", other)
+
+
+def with_an_address(message: str) -> str:
+    return re.sub(r"<function (\w+)[^>]*>", r"<function f at 0x7f1c2a3b4d>", message)
+
+
+def in_older_words(message: str) -> str:
+    """Types as older releases print them: `ShapedArray(float32[3])`."""
+    return re.sub(r"\b((?:float|int|bool)\d*\[[\d,]*\])", r"ShapedArray(\1)", message)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        as_written,
+        with_its_module,
+        with_other_numbers,
+        with_other_dtypes,
+        with_an_address,
+        in_older_words,
+    ],
+)
+def test_each_message_finds_its_entry_first(finder: Page, change):
+    entries = known(finder)
+    assert len(entries) >= 119
+    answers = finder.evaluate(ASK, [change(message) for _, message in entries])
+    wrong = [
+        f"{change(message)[:120]!r} found {answer[:1]}, not {place}"
+        for (place, message), answer in zip(entries, answers, strict=True)
+        if answer[:1] != [place]
+    ]
+    assert wrong == []
+
+
+def test_the_finders_field_filters_the_messages(browser: Browser, address: str):
+    page = browser.new_page()
+    page.goto(address + "errors/index.html")
+    rows = page.locator("#all-messages tbody tr:visible")
+    every = rows.count()
+    page.locator(".message-filter").fill("broadcasting shardings")
+    assert 0 < rows.count() < every
+    page.locator(".message-filter").fill(
+        "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory"
+        " allocating 99999999999 bytes."
+    )
+    page.locator("#all-messages tbody tr:visible", has_text="RESOURCE").wait_for()
+    page.close()
+
+
+def test_a_misspelling_is_forgiven(finder: Page):
+    [found] = finder.evaluate(ASK, ["hessain"])
+    assert any(place.startswith("transformations/jacobians") for place in found)

@@ -1,0 +1,49 @@
+"""What a reader takes away reads as the page does."""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+
+import pytest
+
+from .conftest import SITE
+
+NOTEBOOKS = sorted(SITE.rglob("_downloads/**/*.ipynb"))
+
+RAW = re.compile(
+    r"\{[a-z][\w:-]*\}`|^:{3,}.*$|^`{3,}\{.*$|^\([\w-]+\)=$|\]\{\.[^}]*\}", re.MULTILINE
+)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_holds_no_source_of_the_page(path):
+    cells = json.loads(path.read_text("utf-8"))["cells"]
+    told = [
+        "".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"
+    ]
+    assert [hit for text in told for hit in RAW.findall(text)] == []
+    assert any(cell.get("outputs") for cell in cells)
+
+
+def test_all_chapters_are_there():
+    assert len(NOTEBOOKS) >= 50
+
+
+def test_the_list_of_texts_names_files_that_are_there():
+    text = (SITE / "llms.txt").read_text("utf-8")
+    names = re.findall(r"\((?:[^()]*/)?(_downloads/[^)]+\.md)\)", text)
+    assert len(names) > 50
+    assert [name for name in names if not (SITE / name).is_file()] == []
+
+
+def test_the_whole_book_is_packed():
+    [path] = SITE.glob("_downloads/*.zip")
+    with zipfile.ZipFile(path) as packed:
+        names = packed.namelist()
+        assert packed.testzip() is None
+    root = names[0].partition("/")[0]
+    assert f"{root}/index.html" in names
+    assert f"{root}/_static/site.css" in names
+    assert len({name for name in names if name.endswith(".html")}) > 50
