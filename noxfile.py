@@ -182,6 +182,9 @@ def systems(session: nox.Session) -> None:
     command = ("-m", "pytest", "-m", "systems", "--durations=0", "tests/examples")
     env = {"JAX_PLATFORMS": "cpu"}
     _python(session, *command, *session.posargs, env=env)
+    if not session.posargs:
+        # On pages that train, a program repeats the training: too long for the tests.
+        _python(session, "-m", "executed_book", "verify", env=env)
 
 
 @nox.session(python=[OLDEST, NEWEST], default=False)

@@ -116,7 +116,7 @@ class Book:
 def execute(
     settings: Settings,
     progress: Progress,
-    verify: bool = False,
+    verify: float = 0.0,
     choose: Callable[[Chapter], Chapter | None] = lambda chapter: chapter,
     ready: Callable[[Executed], None] = lambda executed: None,
 ) -> Book:
@@ -127,7 +127,8 @@ def execute(
     Args:
         settings: how the book is read, executed and checked.
         progress: what is told how far the chapters are.
-        verify: whether to run the programs that wait for it as well.
+        verify: programs that wait to be run by themselves are, if they are expected
+            to take at most so many seconds.
         choose: gives each chapter as it is to be executed; None leaves it out.
         ready: is given each chapter that ran to its end, as soon as it did.
 
@@ -172,7 +173,7 @@ class _Building:
         self.texts: list[PageText] = []
         self.errors: list[PageError] = []
 
-    def build(self, run_missing: bool, verify: bool = False) -> Book:
+    def build(self, run_missing: bool, verify: float = 0.0) -> Book:
         self._read()
         self._take_kept()
         if run_missing:
@@ -188,7 +189,7 @@ class _Building:
             self._check_sentences(page, book)
         if verify:
             offers = [offer for some in book.offers.values() for offer in some]
-            run_offers(offers, self.settings.jobs, self.progress)
+            run_offers(offers, self.settings.jobs, self.progress, verify)
         self._settle(book)
         if self.settings.only is None:
             self._take_records(book)

@@ -15,6 +15,8 @@ from executed_book.programs.verdicts import Promise, Verdicts
 from executed_book.programs.verify import Offer, verify
 from executed_book.running.progress import Progress
 
+from .conftest import LONGEST
+
 
 def pairs(chapter: Chapter) -> list[tuple[Cell, Cell]]:
     """Each exercise cell with the solution that follows it."""
@@ -70,8 +72,12 @@ def unsolved(executed: Executed, verdicts: Verdicts) -> Iterator[Offer]:
         assert "assert " in solution.source, f"{place}: the solution asserts nothing"
         check = SourceCell(checks(exercise.source, solution.source))
         made = program([*cells[: exercise.number], check], exercise.number, "#")
-        promise = Promise(made.text, unsolved=True)
-        yield Offer(chapter.path, exercise.line, "the exercise", promise, verdicts)
+        used = {exercise.number - 1, *(cell for cell, _ in made.kept)}
+        yield Offer(
+            *(chapter.path, exercise.line, "the exercise"),
+            *(Promise(made.text, unsolved=True), verdicts),
+            seconds=sum(executed.run.results[cell].seconds for cell in used),
+        )
 
 
 @pytest.fixture(scope="session")
@@ -82,7 +88,8 @@ def attempts(book: Book) -> dict[str, list[Offer]]:
         for docname, offers in book.offers.items()
         if offers
     }
-    verify([offer for some in found.values() for offer in some], 2, Progress())
+    every = [offer for some in found.values() for offer in some]
+    verify(every, 2, Progress(), LONGEST)
     return found
 
 

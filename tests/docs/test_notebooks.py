@@ -15,6 +15,8 @@ from executed_book.model import Executed
 from executed_book.programs.snippets import chapter_notebook
 from executed_book.programs.verdicts import Promise
 
+from .conftest import LONGEST
+
 
 def failure(
     executed: Executed, folder: Path, variables: dict[str, str] | None = None
@@ -44,6 +46,8 @@ def test_notebooks_run(book: Book, tmp_path: Path, compiled: dict[str, str]):
     """Those that were not found to run before: verdicts are kept as for programs."""
     waiting = []
     for docname, executed in book.executed.items():
+        if executed.run.seconds > LONGEST:
+            continue
         promise = Promise(nbformat.writes(chapter_notebook(executed)))
         verdicts = book.offers[docname][0].verdicts
         if not verdicts.has(promise) or verdicts.problem(promise):

@@ -25,12 +25,13 @@ def build(
     output: Path,
     progress: Progress,
     overrides: Mapping[str, str] | None = None,
-    verify: bool = False,
+    verify: float = 0.0,
 ) -> None:
     """Execute the book and publish it at `output`.
 
     `overrides` are options of Sphinx's to use in place of those in `conf.py`. If
-    `verify`, the programs on its pages are run by themselves before.
+    `verify`, programs that are expected to take at most so many seconds are run by
+    themselves before.
 
     Raises:
         BookError: something is wrong; `output` is as it was before.

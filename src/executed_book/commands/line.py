@@ -90,6 +90,13 @@ def _parser() -> argparse.ArgumentParser:
     claims.set_defaults(run=_claims)
     verify = commands.add_parser("verify", help="run every program by itself")
     verify.set_defaults(run=_verify)
+    verify.add_argument(
+        "--longest",
+        type=float,
+        default=float("inf"),
+        metavar="SECONDS",
+        help="leave those that are expected to run longer",
+    )
     pin = commands.add_parser("pin", help="accept the outputs as they are now")
     pin.set_defaults(run=_pin)
     record = commands.add_parser("record", help="write what this platform gives")
@@ -157,7 +164,8 @@ def _build(options: argparse.Namespace, progress: Progress) -> None:
     # The folder itself must not be resolved: a link is refused.
     output = Path.cwd() / options.output
     config, overrides = options.config.resolve(), dict(options.D)
-    build(_settings(options), config, output, progress, overrides, options.verify)
+    verify = float("inf") if options.verify else 0.0
+    build(_settings(options), config, output, progress, overrides, verify)
 
 
 def _execute(options: argparse.Namespace, progress: Progress) -> None:
@@ -180,7 +188,7 @@ def _verify(options: argparse.Namespace, progress: Progress) -> None:
     from ..book import execute
     from ..errors import raise_all
 
-    book = execute(_settings(options), progress, verify=True)
+    book = execute(_settings(options), progress, verify=options.longest)
     raise_all(book.errors)
     progress.note(book.count_programs())
 

@@ -38,6 +38,7 @@ class Offer:
         promise: the text, and what it has to do.
         verdicts: where what it did is kept.
         cell: index of the cell that it is the program of; None for a script.
+        seconds: how long it is expected to run, as its cells did on the page.
         instead: makes the text that is offered if this one does not hold, if any.
     """
 
@@ -47,6 +48,7 @@ class Offer:
     promise: Promise
     verdicts: Verdicts
     cell: int | None = None
+    seconds: float = 0.0
     instead: Callable[[], str | None] = lambda: None
 
     @property
@@ -91,18 +93,28 @@ def offers_of(
             )
             if cell.raises is None and cell.may_raise and result.failure is not None:
                 promise = replace(promise, raises=f"{result.failure.name}: ")
-            offers.append(
-                Offer(
-                    *(chapter.path, cell.line, f"the program of cell {cell.number}"),
-                    *(promise, verdicts, program.cell),
-                    instead=_whole(executed, program.cell),
-                )
+            offer = Offer(
+                chapter.path,
+                cell.line,
+                f"the program of cell {cell.number}",
+                promise,
+                verdicts,
+                cell=program.cell,
+                seconds=_seconds(executed, program),
+                instead=_whole(executed, program.cell),
             )
+            offers.append(offer)
     if snippets.script:
         fresh = any(p is not None and p.sets_environment for p in snippets.programs)
         promise = Promise(snippets.script, fresh=fresh)
-        offers.append(Offer(chapter.path, 1, "the script", promise, verdicts))
+        script = Offer(chapter.path, 1, "the script", promise, verdicts)
+        offers.append(replace(script, seconds=executed.run.seconds))
     return offers
+
+
+def _seconds(executed: Executed, program: Program) -> float:
+    cells = {program.cell, *(cell for cell, _ in program.kept)}
+    return sum(executed.run.results[cell].seconds for cell in cells)
 
 
 def _whole(executed: Executed, cell: int) -> Callable[[], str | None]:
@@ -159,14 +171,21 @@ class _Trial(ProgramTask):
         return again
 
 
-def verify(offers: Iterable[Offer], jobs: int, progress: Progress) -> None:
+def verify(
+    offers: Iterable[Offer],
+    jobs: int,
+    progress: Progress,
+    longest: float = float("inf"),
+) -> None:
     """Run the offers that wait; their verdicts are kept one by one.
+
+    Those that are expected to run for more than `longest` seconds go on waiting.
 
     Raises:
         BookError: Python cannot import what programs need.
         KeyboardInterrupt: as pressed; what has been run is kept.
     """
-    waiting = [offer for offer in offers if offer.waits]
+    waiting = [o for o in offers if o.waits and o.seconds <= longest]
     if not waiting:
         return
     with progress.steps(len(waiting), "programs run alone") as step:

@@ -29,7 +29,7 @@ _CELL = "CODECELL{}ENDOFCELL"
 _CELLS = re.compile(r"\s*CODECELL(\d+)ENDOFCELL\s*")
 
 
-class _Writer(MarkdownConverter):  # type: ignore[misc]
+class _Writer(MarkdownConverter):
     """HTML to Markdown, with formulas as TeX and code in fences of its language."""
 
     def convert_math(self, element: Tag, text: str, parent_tags: Any) -> str:
