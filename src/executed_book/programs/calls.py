@@ -86,6 +86,9 @@ class Calls(LibraryCalls):
         return found
 
     def _call_method(self, thing: Thing, name: str, given: Arguments) -> Value:
+        self.methods += 1
+        if self.methods > self.METHODS:
+            raise TooMuch
         if isinstance(thing, Library):
             return self.call_library(f"{thing.path}.{name}", given)
         if isinstance(thing, Instance):

@@ -112,6 +112,7 @@ class Page:
         self.needs: list[Needs] = []
         self.names_used = frozenset(self._names_read())
         self._state = State(donates=any(map(_donates, self.cells)))
+        self._given_up = 0
         for k, cell in enumerate(self.cells):
             self._state.canvas = None  # the notebook closes a cell's figures
             for node in cell.nodes:
@@ -280,6 +281,8 @@ class Page:
         self.needs.append(self._walk(statement) if runs else Needs(0))
 
     def _walk(self, statement: Statement) -> Needs:
+        if self._given_up >= _GIVE_UP:
+            return self._give_up(statement)
         scopes = self.cells[statement.cell].scopes
         run = Effects(self._state, statement.index, scopes)
         run.look(known.SETTINGS)
@@ -288,6 +291,7 @@ class Page:
             run.statement(statement.node)
             showing = self._show(statement, run)
         except (TooMuch, RecursionError):
+            self._given_up += 1
             return self._give_up(statement)
         if self._is_setting(statement, run):
             run.touch(known.SETTINGS)
@@ -369,6 +373,9 @@ class Page:
         self._state.deep.clear()
         return Needs(above)
 
+
+#: After so many statements that are too much to follow, nothing is: each takes seconds.
+_GIVE_UP = 2
 
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 

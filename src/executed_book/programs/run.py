@@ -128,7 +128,10 @@ class Run:
     """
 
     #: So many calls of functions are followed in one statement.
-    LIMIT = 2000
+    LIMIT = 400
+    #: And so many calls of methods: what a library was given is called again with all
+    #: that it was given since, and the number of these may grow with its square.
+    METHODS = 10_000
     #: So many containers of a kind are told apart in one statement.
     MANY = 40
 
@@ -148,7 +151,7 @@ class Run:
         self.redirects: list[Value] = []
         self.sites: dict[tuple[object, ...], Thing] = {}
         self.boxes: defaultdict[str, int] = defaultdict(int)
-        self.calls = 0
+        self.calls = self.methods = 0
         #: What a library that was given it is calling just now.
         self.calling: set[Thing] = set()
         #: The journal of the branch being walked: each name's binding before it.
