@@ -218,6 +218,17 @@ def instruments(session: nox.Session) -> None:
         session.error(f"Failed: {'; '.join(failed)}")
 
 
+@nox.session(python=NEWEST, default=False)
+def corpus(session: nox.Session) -> None:
+    """Run the programs of several hundred small pages against their pages.
+
+    The session `tests` runs those of a hundred random pages alone.
+    """
+    _install(session, "tests")
+    command = ("-m", "pytest", "-m", "corpus", "-n2", "-rP", "tests/book/programs")
+    _python(session, *command, *session.posargs, env={"JAX_PLATFORMS": "cpu"})
+
+
 @nox.session(python=NEWEST, default=True)
 def lint(session: nox.Session) -> None:
     """Check style, formatting, spelling and types."""

@@ -5,6 +5,7 @@ import os
 import pty
 import re
 import select
+import subprocess
 import sys
 import time
 from dataclasses import replace
@@ -280,10 +281,22 @@ def test_pasting_at_a_terminal(bracketed):
 def paste(text, bracketed):
     """Pastes into `python` at a pseudo-terminal; the lines that it then showed."""
     basic = {} if bracketed else {"PYTHON_BASIC_REPL": "1"}
-    child, terminal = pty.fork()
-    if not child:
-        os.environ.update(basic, TERM="xterm", PYTHONSTARTUP="", NO_COLOR="1")
-        os.execv(sys.executable, [sys.executable, "-q"])
+    terminal, theirs = pty.openpty()
+    child = subprocess.Popen(
+        [sys.executable, "-q"],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={
+            **os.environ,
+            **basic,
+            "TERM": "xterm",
+            "PYTHONSTARTUP": "",
+            "NO_COLOR": "1",
+        },
+        start_new_session=True,
+    )
+    os.close(theirs)
     try:
         read_until(terminal, ">>> ")
         typed = f"\x1b[200~{text}\x1b[201~\n" if bracketed else text
@@ -294,7 +307,7 @@ def paste(text, bracketed):
         read_until(terminal, None)
     finally:
         os.close(terminal)
-        os.waitpid(child, 0)
+        child.wait(timeout=20)
     plain = re.sub(r"\x1b\[[0-9;?>=]*[A-Za-z]|\x1b[=>]", "", output)
     return [line.strip() for line in plain.replace("\r", "\n").split("\n")]
 

@@ -11,6 +11,7 @@ PAGES = (
     "genindex.html",
     "index.html",
     "plain.html",
+    "receipts.html",
     "search.html",
 )
 
@@ -285,4 +286,8 @@ def test_previous_and_next_lead_through_the_book(visit):
     while page.locator("a.right-next").count():
         page.locator("a.right-next").click()
         titles.append(page.locator("h1").first.inner_text().rstrip("#"))
-    assert titles == ["Every kind of thing", "A page of prose"]
+    assert titles == [
+        "Every kind of thing",
+        "A page of prose",
+        "Sentences with receipts",
+    ]

@@ -75,12 +75,19 @@ def run(name: str, folder: Path, *options: str) -> dict[str, Any]:
 
 
 def load(name: str) -> ModuleType:
-    """The program as a module."""
+    """The program as a module.
+
+    One that asks for many devices does so by a variable, which must not reach the
+    processes that other tests start.
+    """
     sys.path.insert(0, str(EXAMPLES))
+    variables = dict(os.environ)
     try:
         return importlib.import_module(name)
     finally:
         sys.path.remove(str(EXAMPLES))
+        os.environ.clear()
+        os.environ.update(variables)
 
 
 def call(name: str, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Any:

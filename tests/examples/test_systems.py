@@ -46,7 +46,22 @@ def test_leaves_pictures_and_figures(name: str, whole: Path):
         assert path.stat().st_size > 2000
 
 
+#: Of the others, the session `systems` tries to stop and resume.
+RESUMED = ("train_convnet", "language_model", "diffusion")
+
+
 def test_stopped_it_goes_on_bit_for_bit(name: str, whole: Path, tmp_path: Path):
+    if name not in RESUMED:
+        pytest.skip("stopped and resumed in the session `systems`")
+    resume(name, whole, tmp_path)
+
+
+@pytest.mark.systems
+def test_each_goes_on_bit_for_bit(name: str, whole: Path, tmp_path: Path):
+    resume(name, whole, tmp_path)
+
+
+def resume(name: str, whole: Path, tmp_path: Path) -> None:
     running = program(name, tmp_path, "--size", "tiny")
     deadline = time.monotonic() + 300
     while not checkpoint(tmp_path / name) and time.monotonic() < deadline:

@@ -22,6 +22,7 @@ FILES = sorted([*HERE.glob("corpus/*.txt"), *HERE.glob("second/*.txt")])
 SEEDS = range(100)
 
 
+@pytest.mark.corpus
 @pytest.mark.parametrize(
     "path", FILES, ids=lambda path: f"{path.parent.name}-{path.stem}"
 )
