@@ -13,12 +13,13 @@
     }
   }
 
-  /* What scrolls sideways and holds nothing to move to must itself be moved to. */
+  /* What scrolls and holds nothing to move to must itself be moved to. */
   function reachScrolling() {
     const boxes = "article :is(.ja-measure, .ja-log, .ja-status, div.math, .output.text_html, .output.text_html > div)";
     for (const box of document.querySelectorAll(boxes)) {
-      const scrolls = box.scrollWidth > box.clientWidth && !box.querySelector("a, button, input, [tabindex='0']");
-      if (scrolls) box.tabIndex = 0;
+      const scrolls = box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight;
+      const holds = box.querySelector("a, button, input, [tabindex='0']");
+      if (scrolls && !holds) box.tabIndex = 0;
       else if (box.tabIndex === 0) box.removeAttribute("tabindex");
     }
   }

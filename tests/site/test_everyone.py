@@ -24,6 +24,7 @@ def test_axe_finds_nothing(browser: Browser, address: str, name: str):
     for theme, width in LOOKS:
         page.emulate_media(color_scheme=theme)
         page.set_viewport_size({"width": width, "height": 844})
+        page.wait_for_timeout(600)  # the theme waits before it looks at what scrolls
         assert page.evaluate("document.documentElement.dataset.theme") == theme
         found = Axe().run(page, options=RULES).response["violations"]
         said |= {

@@ -15,12 +15,17 @@ from importlib.util import source_from_cache
 from pathlib import Path
 from typing import Any
 
+from .workers import DEFAULTS
+
 #: Environment variables with these prefixes change what JAX does or prints. (Python's
 #: own are the builder's: see `workers`.)
 STEERING = (
     "JAX_", "XLA_", "TPU_", "LIBTPU_", "CUDA_", "NVIDIA_", "NCCL_", "TF_",
     "OMP_", "OPENBLAS_", "MKL_", "MPL", "LANG", "LC_", "TZ",
 )  # fmt: skip
+
+#: What workers have anyway: given by the builder, or set by JAX when it is imported.
+_ANYWAY = {**DEFAULTS, "TF_CPP_MIN_LOG_LEVEL": "1", "TPU_SKIP_MDS_QUERY": "1"}
 
 #: The modules beside this one that decide what a cell gives.
 _EXECUTING = ("worker", "shell", "outputs", "failures", "server", "script", "stderr")
@@ -38,9 +43,14 @@ def digest(data: Any) -> str:
 
 
 def environment_fingerprint(platform_name: str) -> str:
-    """What outputs depend on besides the chapter: versions, platform, variables."""
+    """What outputs depend on besides the chapter: versions, platform, variables.
+
+    A variable that is set to what workers are given anyway changes nothing.
+    """
     variables = {
-        name: value for name, value in os.environ.items() if name.startswith(STEERING)
+        name: value
+        for name, value in os.environ.items()
+        if name.startswith(STEERING) and _ANYWAY.get(name) != value
     }
     return digest(
         [
