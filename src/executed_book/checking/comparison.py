@@ -26,6 +26,7 @@ _PLACES = (
     (re.compile(r"File <[^>\n]*>:\d+(?:, in \S+)?"), "File <place>"),
     (re.compile(r"Cell In\[\d+\], line \d+"), "File <place>"),
     (re.compile(r"<[^<>\n]*>:\d+(?::\d+)*"), "<place>"),
+    (re.compile(r"\bnotebook cell:\d+"), "<place>"),  # as the instruments say it
     (re.compile(r"(?<![\w.])[\w./~-]*[\w-]+\.py:\d+(?::\d+)*"), "<place>"),
 )
 
