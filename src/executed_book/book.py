@@ -349,7 +349,7 @@ class _Building:
             snippets = settled(page.snippets, offers)
             book.pages[docname] = dataclasses.replace(page, snippets=snippets)
             if "programs" in self.settings.rules:
-                book.errors += [offer.error for offer in offers if offer.error]
+                book.errors += filter(None, (offer.error for offer in offers))
 
     def _check_sentences(self, page: PageText, book: Book) -> None:
         """Note the sentences that are not bound, and the checks that hold nothing."""

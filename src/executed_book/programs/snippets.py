@@ -84,7 +84,7 @@ def source_cells(executed: Executed) -> list[SourceCell]:
         SourceCell(
             code="" if cell.is_skipped else cell.source,
             tags=cell.tags,
-            raises=_raised(cell, result),
+            raises=raised(cell, result),
             displays=has_value(result),
             prints=_prints(result),
             fails_at=_fails_at(cell, result),
@@ -97,7 +97,7 @@ def source_cells(executed: Executed) -> list[SourceCell]:
 _NOT_RUN = "This cell is not run."
 
 
-def _raised(cell: Cell, result: CellResult) -> str | None:
+def raised(cell: Cell, result: CellResult) -> str | None:
     """What a cell is to raise: what it announces, or what it was seen to raise."""
     if cell.raises is None and cell.may_raise and result.failure is not None:
         return f"{result.failure.name}: "

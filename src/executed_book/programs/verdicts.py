@@ -46,7 +46,7 @@ class Promise:
     fresh: bool = False
     unsolved: bool = False
 
-    @property
+    @functools.cached_property
     def key(self) -> str:
         """A name for the text and all that is expected of it.
 

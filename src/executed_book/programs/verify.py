@@ -21,7 +21,7 @@ from ..running.progress import Progress
 from ..running.workers import Worker, open_workers
 from .assembly import Program
 from .page import NoFaithfulProgram
-from .snippets import Snippets, programs_by_cell
+from .snippets import Snippets, programs_by_cell, raised
 from .verdicts import Promise, Verdicts
 
 #: A program that runs longer than this hangs (seconds).
@@ -88,11 +88,8 @@ def offers_of(
     for (cell, result), program in zip(executed, snippets.programs, strict=True):
         if program is not None:
             gives = None if cell.varies else printed_text(result.outputs)
-            promise = Promise(
-                program.text, gives, cell.raises, program.sets_environment
-            )
-            if cell.raises is None and cell.may_raise and result.failure is not None:
-                promise = replace(promise, raises=f"{result.failure.name}: ")
+            fails = raised(cell, result)
+            promise = Promise(program.text, gives, fails, program.sets_environment)
             offer = Offer(
                 chapter.path,
                 cell.line,
@@ -200,10 +197,10 @@ def _shared(
 ) -> list[tuple[Offer, str]]:
     """Run several at once; those that fail."""
     with run_folder() as folder:
-        return _run(waiting, jobs, _compiled_into(folder / "compiled"), step)
+        return _run(waiting, jobs, compiled_into(folder / "compiled"), step)
 
 
-def _compiled_into(folder: Path) -> dict[str, str]:
+def compiled_into(folder: Path) -> dict[str, str]:
     """Variables with which JAX keeps everything that it compiles."""
     return {
         "JAX_COMPILATION_CACHE_DIR": str(folder),
