@@ -301,7 +301,7 @@ def test_a_warning_names_the_line_of_the_page(book):
     """In each of the stretches that cells divide a page into."""
     lines = [
         *("---", "file_format: mystnb", "---", "# Fine", "", "{ref}`one`", ""),
-        *("```{code-cell}", ":tags: [check]", "x = 1", "```", "", "Text", ""),
+        *("```{code-cell}", ":tags: [hide-input]", "x = 1", "```", "", "Text", ""),
         *("{ref}`two`", "", "```{code-cell}", "x", "```", "", "> {ref}`three`"),
     ]
     book.index("fine")

@@ -115,7 +115,7 @@ def test_it_learns_and_from_shuffled_bytes_only_how_often_each_comes():
     shuffled = np.random.default_rng(0).permutation(learned)
     without = program.model_bits(trained(shuffled, 200), judged, SIZE)
     alone = program.counting_bits(learned, judged, 1)
-    assert bits < 4.2 < alone - 0.2 < without
+    assert bits < 4.4 < alone - 0.2 < without
 
 
 def test_bits_of_a_model_that_knows_nothing(params: dict):

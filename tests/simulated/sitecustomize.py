@@ -152,7 +152,12 @@ class _Sizes:
 
 
 def _with_more(text: str, count: int) -> str:
-    """Optimized HLO with some copies of its first parameter added to its entry."""
+    """Optimized HLO with some copies of its first parameter added to its entry.
+
+    A program whose arguments are all unused has no parameter, and stays as it is.
+    """
+    if "parameter(0)" not in text.partition("ENTRY ")[2]:
+        return text
     head, mark, entry = text.partition("ENTRY ")
     lines = entry.split("\n")
     at = next(i for i, line in enumerate(lines) if "parameter(0)" in line)
