@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 
@@ -34,6 +35,16 @@ class PageError(BookError):
         if self.hint:
             lines.append(f"    → {self.hint}")
         return "\n".join(lines)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A question to begin a hint with, if something known is called much alike.
+
+    >>> did_you_mean("chekc", ["check", "solution"])
+    "did you mean 'check'? "
+    """
+    near = difflib.get_close_matches(name, sorted(known), n=1)
+    return f"did you mean {near[0]!r}? " if near else ""
 
 
 def raise_all(errors: Sequence[BookError]) -> None:

@@ -10,7 +10,7 @@ import dataclasses
 import datetime
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -117,15 +117,15 @@ class Chapter:
         """The code cells."""
         return tuple(part for part in self.parts if isinstance(part, Cell))
 
-    def with_failures_allowed(self) -> Chapter:
-        """The chapter if each of its cells may fail."""
-        allowed = (
-            dataclasses.replace(part, may_raise=True)
-            if isinstance(part, Cell)
+    def with_cells(self, numbers: Container[int], **changes: Any) -> Chapter:
+        """The chapter with these fields of these cells replaced."""
+        parts = (
+            dataclasses.replace(part, **changes)
+            if isinstance(part, Cell) and part.number in numbers
             else part
             for part in self.parts
         )
-        return dataclasses.replace(self, parts=tuple(allowed))
+        return dataclasses.replace(self, parts=tuple(parts))
 
     @property
     def title(self) -> str:

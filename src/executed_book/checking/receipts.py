@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -12,10 +11,13 @@ from pathlib import Path
 
 from sphinx.util.matching import Matcher
 
-from ..errors import PageError
+from ..errors import PageError, did_you_mean
 from ..model import Cell, CellResult, Chapter, Executed, Statement
 from ..reading.chapters import Reading
-from .failing import assertions
+from ..running.fingerprint import digest, file_digest
+from ..running.store import Store
+from . import failing
+from .failing import Assertion
 
 #: A row of a table's body, as cells show it.
 _ROW = re.compile(r"<tr\b", re.IGNORECASE)
@@ -113,20 +115,17 @@ def check_names(page: PageText) -> Iterator[PageError]:
 
 
 def _unknown(page: PageText, statement: Statement, name: str) -> PageError:
-    near = difflib.get_close_matches(name, sorted(page.checks), n=1)
-    meant = f"did you mean {near[0]!r}? " if near else ""
     return PageError(
         page.path,
         statement.line,
         f"no check of this page is called {name!r}: {_quoted(statement)}",
-        f"{meant}name a cell of the page: ':check: {name}'",
+        f"{did_you_mean(name, page.checks)}name a cell of the page: ':check: {name}'",
     )
 
 
-def check_failing(page: PageText) -> Iterator[PageError]:
+def check_failing(page: PageText, store: Store) -> Iterator[PageError]:
     """Each check has an assertion, and none that holds whatever a library does."""
-    by_cell = assertions(cell.source for cell in page.cells)
-    for cell, found in zip(page.cells, by_cell, strict=True):
+    for cell, found in zip(page.cells, _assertions(page, store), strict=True):
         if cell.is_skipped or not (cell.check or "check" in cell.tags):
             continue
         announced = cell.raises is not None or cell.warns is not None
@@ -145,6 +144,19 @@ def check_failing(page: PageText) -> Iterator[PageError]:
                     f"this assertion holds whatever the libraries do: {assertion.code}",
                     "compare what a cell computed, or drop it",
                 )
+
+
+def _assertions(page: PageText, store: Store) -> list[list[Assertion]]:
+    """Those of each cell; kept, since following all values takes its time."""
+    sources = [cell.source for cell in page.cells]
+    key = digest([sources, file_digest(Path(failing.__file__))])
+    kept = store.load(page.docname, key)
+    if kept is not None:
+        return [[Assertion(*plain) for plain in found] for found in kept["cells"]]
+    by_cell = failing.assertions(sources)
+    plain = [[dataclasses.astuple(one) for one in found] for found in by_cell]
+    store.save(page.docname, key, {"cells": plain})
+    return by_cell
 
 
 def false_sentences(chapter: Chapter, cell: Cell) -> str:

@@ -18,10 +18,10 @@ from ..checking.pins import (
 )
 from ..checking.text import pinned_text
 from ..errors import BookError, PageError, raise_all
+from ..files import write_whole
 from ..model import Cell, Executed
 from ..running.processes import run_folder
 from ..running.progress import Progress
-from ..running.store import write_whole
 from ..settings import Settings
 
 

@@ -18,7 +18,8 @@ from ..book import Book, Needs, execute
 from ..checking.pins import pin_path, pinned_with
 from ..checking.rules import check_run, failed
 from ..errors import BookError, PageError
-from ..model import CellResult, Chapter, Executed, Failure, Prose
+from ..files import file_name, write_whole
+from ..model import CellResult, Chapter, Executed, Failure
 from ..platforms.account import Account, Failed, table
 from ..platforms.records import (
     pinned_texts,
@@ -30,7 +31,7 @@ from ..platforms.records import (
 from ..programs.snippets import snippets_of
 from ..releases.snapshots import Snapshot, read_snapshot, snapshot_of
 from ..running.progress import Progress
-from ..running.store import Store, write_whole
+from ..running.store import Store
 from ..settings import Settings
 
 #: How many cells of one chapter may end its process, or run for too long, before the
@@ -190,13 +191,7 @@ class _Recording:
             return None
         self._originals[chapter.docname] = chapter
         ended = self._ended.get(chapter.docname, {})
-        parts = (
-            dataclasses.replace(part, is_skipped=True)
-            if not isinstance(part, Prose) and part.number in ended
-            else part
-            for part in chapter.parts
-        )
-        return dataclasses.replace(chapter, parts=tuple(parts)) if ended else chapter
+        return chapter.with_cells(ended, is_skipped=True) if ended else chapter
 
     def _note_unread(self, book: Book) -> None:
         """Account for pages that cannot even be read."""
@@ -270,13 +265,8 @@ class _Recording:
         ended = self._ended.get(docname)
         if not ended:
             return executed
-        parts = (
-            dataclasses.replace(part, raises=None, may_raise=False)
-            if not isinstance(part, Prose) and part.number in ended
-            else part
-            for part in self._originals[docname].parts
-        )
-        chapter = dataclasses.replace(self._originals[docname], parts=tuple(parts))
+        original = self._originals[docname]
+        chapter = original.with_cells(ended, raises=None, may_raise=False)
         results = list(executed.run.results)
         for number, error in ended.items():
             failure = Failure("Ended", (), error.message, 1, error.message)
@@ -300,7 +290,7 @@ class _Recording:
         """Keep what the runtime logged during a chapter, by cell."""
         said = {cell.number: result.log for cell, result in executed if result.log}
         self._logged += sum(len(log.splitlines()) for log in said.values())
-        path = self._logs / f"{executed.chapter.docname.replace('/', '--')}.log"
+        path = self._logs / f"{file_name(executed.chapter.docname)}.log"
         if said:
             write_whole(path, "".join(f"cell {n}\n{log}\n" for n, log in said.items()))
         else:

@@ -13,7 +13,7 @@ from types import ModuleType
 
 from ..book import Book
 from ..errors import BookError
-from ..running.store import write_whole
+from ..files import write_whole
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,10 @@ from ..checking.comparison import same_output
 from ..checking.pins import RELATIVE_TOLERANCE, pin_path, read_pins
 from ..checking.text import pinned_text
 from ..errors import PageError
+from ..files import write_whole
 from ..model import Cell, CellResult, Chapter, Executed, Output, Provenance
 from ..programs import Program
 from ..running.fingerprint import digest
-from ..running.store import write_whole
 
 _SVG = "image/svg+xml"
 

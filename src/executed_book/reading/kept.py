@@ -11,12 +11,12 @@ import contextlib
 import functools
 import hashlib
 import importlib.metadata
-import os
 import pickle
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from ..errors import PageError
+from ..files import file_name, write_whole
 from ..model import Chapter, Statement
 from .chapters import Reading, decode, docname_of, read_page
 
@@ -49,7 +49,7 @@ class Readings:
         except PageError as error:
             return Reading(path, source, frozenset(rules), errors=[error])
         key = _key(text, path, source, rules, claims or {})
-        name = docname_of(path, source).replace("/", "--")
+        name = file_name(docname_of(path, source))
         file = self._folder / f"{name}.pickle"
         kept = _kept(file, key)
         if kept is not None:
@@ -81,11 +81,8 @@ def _kept(file: Path, key: str) -> Kept | None:
 
 
 def _keep(file: Path, key: str, read: Kept) -> None:
-    part = file.with_name(f".{file.name}.{os.getpid()}")
     with contextlib.suppress(OSError):  # a cache that cannot be written saves nothing
-        file.parent.mkdir(parents=True, exist_ok=True)
-        part.write_bytes(key.encode() + pickle.dumps(read))
-        part.replace(file)
+        write_whole(file, key.encode() + pickle.dumps(read))
 
 
 def _key(

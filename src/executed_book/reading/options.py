@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from ..errors import PageError
+from ..errors import PageError, did_you_mean
 from .markdown import Stretch
 
 #: The only kernel a chapter may name: cells run in the builder's own Python.
@@ -222,7 +221,6 @@ def _tags(said: Any, wrong: Any) -> frozenset[str]:
 
 
 def _unknown(what: str, name: str, known: frozenset[str]) -> tuple[str, str]:
-    near = difflib.get_close_matches(name, sorted(known), n=1)
-    meant = f"did you mean {near[0]!r}? " if near else ""
     listed = ", ".join(sorted(known))
-    return f"unknown cell {what} {name!r}", f"{meant}{what}s: {listed}"
+    hint = f"{did_you_mean(name, known)}{what}s: {listed}"
+    return f"unknown cell {what} {name!r}", hint

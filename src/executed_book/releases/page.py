@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
-from ..running.store import write_whole
+from ..files import write_whole
 from .snapshots import Change, Drift, from_plain, to_plain
 
 _TITLE = "# What changed between JAX releases"

@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from ..files import file_name, write_whole
 from .fingerprint import holds
 
 #: Entries that no build has used for this long are removed.
@@ -35,7 +36,7 @@ class Store:
 
     def path(self, name: str, key: str) -> Path:
         """The file of an entry."""
-        return self.folder / f"{name.replace('/', '--')}-{key}.json"
+        return self.folder / f"{file_name(name)}-{key}.json"
 
     def load(self, name: str, key: str) -> dict[str, Any] | None:
         """What is kept under `key`, if it is whole and still holds; else None."""
@@ -97,14 +98,3 @@ def _sealed(path: Path) -> bool:
             return re.fullmatch(rb"[0-9a-f]{64}\n", file.read(65)) is not None
     except OSError:
         return False
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file so that no reader ever sees a part of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        part.write_text(text, "utf-8")
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)

@@ -19,9 +19,9 @@ from sphinx.errors import SphinxError
 from ..book import Book, ExecutedPage, kept
 from ..checking.receipts import Counts
 from ..errors import BookError
+from ..files import write_whole
 from ..model import Chapter
 from ..reading.chapters import read_page
-from ..running.store import write_whole
 from ..settings import OPTIONS, PREFIX, Settings, settings_of
 from .changes import changed_pages, note_contents
 from .images import settle_images
