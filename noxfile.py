@@ -322,13 +322,27 @@ def lock(session: nox.Session) -> None:
 # The instruments, and the engine that executes the book.
 PROJECTS = ["pyproject.toml", "src/executed_book/pyproject.toml"]
 
+BROUGHT = (
+    *("jax", "jaxlib", "ml-dtypes", "opt-einsum", "numpy", "scipy", "matplotlib"),
+    *("contourpy", "cycler", "fonttools", "kiwisolver", "pillow", "pyparsing"),
+    *("packaging", "python-dateutil", "six"),
+)
+NOT_IMPORTED = (
+    *("babel", "debugpy", "jedi", "parso", "prompt-toolkit", "sqlalchemy", "uvloop"),
+    *("wcwidth", "tzdata"),
+)
+
 LOCKS = {
     "docs": [*PROJECTS, "--group=docs"],
     "tests": [*PROJECTS, "--group=tests"],
     "lint": ["--group=lint", "--constraints=requirements-docs.txt"],
     "nox": ["--group=nox"],
-    # What a machine needs that brings its own JAX, NumPy and Matplotlib.
-    "record": ["--group=record", "--constraints=requirements-docs.txt"],
+    # What a machine needs that brings its own JAX, NumPy and Matplotlib: what comes
+    # with these is left out, and so is what recording never imports, for its size.
+    "record": [
+        *("--group=record", "--constraints=requirements-docs.txt"),
+        *(f"--no-emit-package={name}" for name in (*BROUGHT, *NOT_IMPORTED)),
+    ],
     # Only what JAX needs besides; the rest comes from the book's own lock.
     "gpu": ["--group=gpu", "--constraints=requirements-docs.txt"],
     "tpu": ["--group=tpu", "--constraints=requirements-docs.txt"],
