@@ -168,7 +168,9 @@ def tests(session: nox.Session) -> None:
 def site(session: nox.Session) -> None:
     """Look at every page of _build/html in a browser: search, weight, axe."""
     _install(session, "tests")
-    command = ("-m", "pytest", "-m", "site", "tests/site")
+    # Half of the time a page is waited for: more of them at once than there are cores.
+    together = ("-n4", "--dist=worksteal")
+    command = ("-m", "pytest", "-m", "site", *together, "--durations=5", "tests/site")
     _python(session, *command, *session.posargs, env={"JAX_PLATFORMS": "cpu"})
 
 

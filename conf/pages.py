@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
@@ -13,6 +14,8 @@ from sphinx.application import Sphinx
 ATTRIBUTE = "pages_descriptions"
 
 _LONGEST = 200
+
+_EMPTY_HEADER = re.compile(r'<th class="head[^"]*">\s*(?:<p>\s*</p>)?\s*</th>')
 
 
 def description_of(doctree: nodes.document | None) -> str:
@@ -64,6 +67,15 @@ def mark_where_one_is(
     context["generate_toctree_html"] = marked
 
 
+def plain_corner(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """Have no headers that are empty: the corner of a table is a cell as others are."""
+    body = context.get("body")
+    if body is not None:
+        context["body"] = _EMPTY_HEADER.sub("<td></td>", body)
+
+
 def write_map(app: Sphinx, exception: Exception | None) -> None:
     """Write `sitemap.xml`, where it is known at which address the book stands."""
     base = app.config.html_baseurl.rstrip("/")
@@ -81,6 +93,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Describe each page, and all of them together."""
     app.connect("doctree-read", note_description)
     app.connect("html-page-context", describe)
+    app.connect("html-page-context", plain_corner)
     app.connect("html-page-context", mark_where_one_is, priority=900)
     app.connect("build-finished", write_map)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
