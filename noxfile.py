@@ -268,6 +268,13 @@ def drift(session: nox.Session) -> None:
 
 
 @nox.session(python=NEWEST, default=False)
+def references(session: nox.Session) -> None:
+    """Fetch anew what other projects document, for the links of names; see the diff."""
+    _install(session, "docs")
+    _python(session, "conf/references.py", env={})
+
+
+@nox.session(python=NEWEST, default=False)
 def linkcheck(session: nox.Session) -> None:
     """Follow every link of the book to other sites."""
     _install(session, "docs")

@@ -21,6 +21,7 @@ extensions = [
     "lean",
     "mathml",
     "pages",
+    "references",
     "whole",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
