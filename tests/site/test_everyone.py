@@ -17,8 +17,8 @@ RULES = {
 LOOKS = (("light", 1280), ("dark", 390))
 
 # A page has thousands of tokens of code, which differ in their color alone. Of those
-# that the style sheet cannot tell apart, the first is looked at.
-MARK_ALIKE = """() => {
+# that the style sheet cannot tell apart, the first is looked at; the others are text.
+ONE_OF_EACH = """() => {
   const seen = new Set();
   for (const token of document.querySelectorAll("article pre span:not(:has(*))")) {
     const chain = [];
@@ -26,9 +26,10 @@ MARK_ALIKE = """() => {
       chain.push(each.tagName, each.className, each.getAttribute("style"));
     }
     const look = chain.join("|");
-    token.toggleAttribute("data-alike", seen.has(look));
+    if (seen.has(look)) token.replaceWith(...token.childNodes);
     seen.add(look);
   }
+  document.body.normalize();
 }"""
 
 
@@ -37,14 +38,14 @@ def test_axe_finds_nothing(browser: Browser, address: str, name: str):
     context = browser.new_context(reduced_motion="reduce")
     page = context.new_page()
     page.goto(address + name)
-    page.evaluate(MARK_ALIKE)
+    page.evaluate(ONE_OF_EACH)
     said = set()
     for theme, width in LOOKS:
         page.emulate_media(color_scheme=theme)
         page.set_viewport_size({"width": width, "height": 844})
         page.wait_for_timeout(600)  # the theme waits before it looks at what scrolls
         assert page.evaluate("document.documentElement.dataset.theme") == theme
-        found = Axe().run(page, {"exclude": ["[data-alike]"]}, RULES).response
+        found = Axe().run(page, options=RULES).response
         said |= {
             f"{theme}, {width}: {each['id']}: {node['html'][:160]}"
             for each in found["violations"]
