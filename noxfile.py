@@ -11,6 +11,7 @@ import fcntl
 import hashlib
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -172,6 +173,25 @@ def site(session: nox.Session) -> None:
     together = ("-n4", "--dist=worksteal")
     command = ("-m", "pytest", "-m", "site", *together, "--durations=5", "tests/site")
     _python(session, *command, *session.posargs, env={"JAX_PLATFORMS": "cpu"})
+
+
+@nox.session(python=NEWEST, default=False)
+def editions(session: nox.Session) -> None:
+    """Make the whole book as an EPUB and, of _build/html, as a PDF.
+
+    They lie in _build/editions. A site that was built with BOOK_EDITIONS set links
+    them from its landing page.
+    """
+    _install(session, "tests")
+    folder = Path("_build/editions")
+    folder.mkdir(parents=True, exist_ok=True)
+    env = {"JAX_PLATFORMS": "cpu"}
+    made, name = Path("_build/epub"), "just-after-execution"
+    sphinx = ("-m", "sphinx", "-q", "-t", "epub", "-b", "epub", "-c", "conf")
+    doctrees = ("-d", "_build/epub-doctrees")
+    _python(session, *sphinx, *doctrees, "docs", str(made), env=env)
+    shutil.copyfile(made / f"{name}.epub", folder / f"{name}.epub")
+    _python(session, "conf/editions.py", "_build/html", f"{folder / name}.pdf", env=env)
 
 
 @nox.session(python=NEWEST, default=False)

@@ -71,6 +71,14 @@ def test_the_list_of_texts_names_files_that_are_there():
     assert [name for name in names if not (SITE / name).is_file()] == []
 
 
+def test_what_the_landing_page_offers_is_there():
+    offered = re.findall(
+        r'href="(_downloads/[^"]*)"', (SITE / "index.html").read_text()
+    )
+    assert any(name.endswith(".zip") for name in offered)
+    assert [name for name in offered if not (SITE / name).is_file()] == []
+
+
 def test_the_whole_book_is_packed():
     [path] = SITE.glob("_downloads/*.zip")
     with zipfile.ZipFile(path) as packed:
