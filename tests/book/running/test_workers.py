@@ -15,7 +15,6 @@ from executed_book.running.channel import Channel
 from executed_book.running.jobs import ProgramJob
 from executed_book.running.workers import Worker, open_workers, worker_environment
 
-
 STEERED = ("PYTHONOPTIMIZE", "PYTHONWARNINGS", "FORCE_COLOR", "PYTHONHASHSEED")
 
 
