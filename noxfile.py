@@ -227,9 +227,7 @@ def instruments(session: nox.Session) -> None:
         Path(session.virtualenv.location, "installed").unlink()
         session.install(*wanted, "--upgrade")
     env = {"JAX_PLATFORMS": "cpu"}
-    suites = ("lens", "lens_hlo", "lens_html", "lens_internals", "lens_right")
-    files = [f"tests/test_{name}.py" for name in (*suites, "watch", "measure")]
-    tried = ("-n2", "--dist=loadfile", "tests/libraries", *files, "src/justafter")
+    tried = ("-n2", "--dist=loadfile", "tests/libraries", *_tests_of_the_instruments())
     failed = []
     for part in (("-m", "pytest", *tried), ("-m", "tests.lens_sweep")):
         try:
@@ -249,6 +247,32 @@ def corpus(session: nox.Session) -> None:
     _install(session, "tests")
     command = ("-m", "pytest", "-m", "corpus", "-n2", "-rP", "tests/book/programs")
     _python(session, *command, *session.posargs, env={"JAX_PLATFORMS": "cpu"})
+
+
+@nox.session(python=NEWEST, default=False)
+def coverage(session: nox.Session) -> None:
+    """Show what of both packages no test runs; `-- PATH ...` for some tests alone.
+
+    What runs in commands, in forks and in fresh interpreters counts. Without arguments
+    the tests of the instruments and of the engine run, but not those of its programs.
+    """
+    _install(session, "tests")
+    data = Path(session.create_tmp()).resolve() / "coverage"
+    env = {"JAX_PLATFORMS": "cpu", "COVERAGE_FILE": str(data)}
+    tool = ("-m", "coverage")
+    _python(session, *tool, "erase", env=env)
+    engine = ("tests/book", "--ignore=tests/book/programs")
+    tests = session.posargs or (*engine, *_tests_of_the_instruments())
+    failed = False
+    try:
+        _python(session, *tool, "run", "-m", "pytest", *tests, env=env)
+    except CommandFailed:
+        failed = True
+    _python(session, *tool, "combine", "--quiet", env=env)
+    for package in ("executed_book", "justafter"):
+        _python(session, *tool, "report", f"--include=src/{package}/*", env=env)
+    if failed:
+        session.error("Tests failed: what they were to run is missing above")
 
 
 @nox.session(python=NEWEST, default=True)
@@ -402,6 +426,12 @@ def _install(session: nox.Session, *locks: str, package: bool = True) -> None:
         editable = [f"-e{Path(name).parent}" for name in PROJECTS]
         session.install("--no-deps", "--no-build-isolation", *editable)
     installed.write_text(state)
+
+
+def _tests_of_the_instruments() -> list[str]:
+    suites = ("lens", "lens_hlo", "lens_html", "lens_internals", "lens_right")
+    files = [f"tests/test_{name}.py" for name in (*suites, "watch", "measure")]
+    return [*files, "src/justafter"]
 
 
 def _python(session: nox.Session, *args: str, env: dict[str, str]) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from executed_book.running.fingerprint import environment_fingerprint
-
 from .conftest import copy_of, new_book
 
 
@@ -104,15 +102,3 @@ def test_versions_are_part_of_what_a_run_depends_on(two):
     body = json.dumps(run)
     entry.write_text(f"{hashlib.sha256(body.encode()).hexdigest()}\n{body}")
     assert "1 to execute" in two.executed()
-
-
-def test_what_workers_have_anyway_changes_no_key(monkeypatch):
-    """The shell that builds and the process that tests share what was executed."""
-    for name in ("JAX_PLATFORMS", "MPLBACKEND", "TF_CPP_MIN_LOG_LEVEL"):
-        monkeypatch.delenv(name, raising=False)
-    plain = environment_fingerprint("cpu")
-    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
-    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "1")  # as JAX does
-    assert environment_fingerprint("cpu") == plain
-    monkeypatch.setenv("JAX_ENABLE_X64", "1")
-    assert environment_fingerprint("cpu") != plain

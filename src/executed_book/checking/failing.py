@@ -75,6 +75,7 @@ class _Flow:
     top: ast.stmt | None = None
     local: frozenset[str] = frozenset()
     modules: set[str] = field(default_factory=set)
+    changed: set[str] = field(default_factory=set)
 
     # -- statements
 
@@ -174,7 +175,9 @@ class _Flow:
     def _assign(self, targets: Iterable[ast.expr], source: int) -> None:
         for target in targets:
             if isinstance(target, ast.Name) and not self.depth:
-                self.sources[target.id] = source
+                # A function that is defined already may change it when it is called.
+                known = LIVE if target.id in self.changed else source
+                self.sources[target.id] = known
             else:
                 self._raise_to([target], source)
 
@@ -198,8 +201,9 @@ class _Flow:
         """What functions change, and what is given to ones of unknown effect."""
         for inner in ast.walk(node):
             if isinstance(inner, _Scope):
-                for name in _changed_in(inner) & self.sources.keys() - self.modules:
-                    self.sources[name] = LIVE
+                found = _changed_in(inner) - self.modules
+                self.changed |= found
+                self.sources |= dict.fromkeys(found & self.sources.keys(), LIVE)
             elif isinstance(inner, ast.Call) and _said(inner.func) in _OPEN:
                 for argument in _arguments(inner):
                     self._raise_to(_names(argument), LIVE)
@@ -317,14 +321,15 @@ def _bound_in(node: ast.AST) -> Iterator[str]:
 
 def _changed_in(scope: ast.AST) -> set[str]:
     """Names of outside that a function's body may change."""
+    outside: set[str] = set()
     changed: set[str] = set()
     for node in ast.walk(scope):
         if isinstance(node, ast.Global | ast.Nonlocal):
-            changed |= set(node.names)
+            outside |= set(node.names)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             changed |= set(_roots(node.func.value))
         elif isinstance(node, ast.Subscript | ast.Attribute) and isinstance(
             node.ctx, ast.Store
         ):
             changed |= set(_roots(node))
-    return changed
+    return outside | (changed - set(_bound_in(scope)))

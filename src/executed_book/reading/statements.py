@@ -25,6 +25,9 @@ NO_CLAIM = ("definition", "instruction", "title")
 _NO_CLAIMS_HERE = frozenset({"glossary", "exercise"})
 
 _MARKS = frozenset({"check", "no-check"})
+
+#: Stands for a mark until it is taken away with the space before it.
+_GONE = "\0"
 _UNIVERSAL = re.compile(
     r"(?<![\w-])(every|every(?:thing|where|body|one)|each|never|always|what(?:so)?ever|"
     r"whenever|whichever|wherever|nothing|none|nobody|nowhere|only|must|cannot|can't|"
@@ -181,7 +184,7 @@ def _plain(text: str) -> str:
     >>> _plain("**Both** give `a + b`, see {doc}`the page </b>`. {check}`sum`")
     'Both give a + b, see the page.'
     """
-    text = SPAN.sub(_plain_span, text)
+    text = re.sub(rf"\s*{_GONE}", "", SPAN.sub(_plain_span, text))
     text = re.sub(r"\[([^\]]*)\](?:\([^)]*\)|\{[^}]*\})", r"\1", text)
     return " ".join(re.sub(r"\*\*|(?<!\w)\*(?=\w)|(?<=\w)\*(?!\w)", "", text).split())
 
@@ -189,7 +192,7 @@ def _plain(text: str) -> str:
 def _plain_span(span: re.Match[str]) -> str:
     role, text = span["role"], span["text"].strip()
     if role in _MARKS:
-        return ""
+        return _GONE
     if role in ("value", "measured", "receipts"):
         return "…"
     return re.sub(r"\s*<[^>]*>$", "", text) if role else text

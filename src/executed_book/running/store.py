@@ -25,7 +25,7 @@ KEEP_SECONDS = 30 * 24 * 3600
 #: What an entry depends on that needs nothing besides what its name says.
 NOTHING: dict[str, Any] = {"distributions": {}, "files": {}}
 
-_ENTRY = re.compile(r".+-[0-9a-f]{24}\.json")
+_ENTRY = re.compile(r"(?P<name>.+)-[0-9a-f]{24}\.json")
 
 
 class Store:
@@ -67,7 +67,9 @@ class Store:
 
     def entries(self, name: str) -> list[Path]:
         """All files kept under a name, the newest first."""
-        found = self.folder.glob(self.path(name, "*").name)
+        wanted = file_name(name)
+        every = ((p, _ENTRY.fullmatch(p.name)) for p in self.folder.glob("*.json"))
+        found = [path for path, entry in every if entry and entry["name"] == wanted]
         return sorted(found, key=_time, reverse=True)
 
     def prune(self) -> None:

@@ -141,11 +141,13 @@ class Workers:
         life_read, life_write = os.pipe()
         end_read, end_write = os.pipe()
         fds = [theirs.fileno(), life_read, end_write]
+        worker = Worker(folder, Channel(ours), life_write, end_read)
         try:
             socket.send_fds(self._link, [os.fsencode(folder)], fds)
             if not self._link.recv(1):
                 raise ConnectionError
         except ConnectionError:
+            worker.close()
             raise BookError(
                 f"Python cannot import what chapters need:\n{self._said()}"
             ) from None
@@ -153,7 +155,7 @@ class Workers:
             theirs.close()
             os.close(life_read)
             os.close(end_write)
-        return Worker(folder, Channel(ours), life_write, end_read)
+        return worker
 
     def _said(self) -> str:
         self._log.flush()

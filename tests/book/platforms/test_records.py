@@ -10,7 +10,7 @@ import pytest
 from executed_book.model import Provenance
 from executed_book.platforms.records import Record, write_records
 
-from .conftest import TinyBook, copy_of, new_book, pretend
+from ..conftest import TinyBook, copy_of, new_book, pretend
 
 FRONT = """\
 ---

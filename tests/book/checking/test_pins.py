@@ -7,7 +7,7 @@ import pytest
 from executed_book.checking.pins import Pin, read_pins, write_pins
 from executed_book.model import Provenance
 
-from .conftest import copy_of, new_book
+from ..conftest import copy_of, new_book
 
 
 @pytest.fixture(scope="module")

@@ -5,12 +5,22 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
+from executed_book.checking.receipts import (
+    Counts,
+    check_failing,
+    check_names,
+    count_claims,
+    matches,
+    page_text,
+    unbound,
+    unbound_rows,
+)
+from executed_book.model import Cell, Statement
+from executed_book.reading.chapters import Reading, read_page
+from executed_book.running.store import Store
 
-from executed_book.checking.failing import assertions
-from executed_book.reading.chapters import read_page
-
-from .conftest import FRONT, TinyBook
+from ..conftest import FRONT, TinyBook
+from ..made import chapter, executed, gave, shown
 
 PAGE = """
 ```{code-cell}
@@ -106,74 +116,6 @@ def test_an_announced_failure_is_an_assertion(book):
         ),
     )
     book.executed()
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        "assert True",
-        "assert 1 + 1 == 2",
-        "assert 'label'",
-        "assert (squares.sum() == 3, 'a message')",
-        "label = 'odd'; assert label == 'odd'",
-        "sizes = [1, 2]; assert len(sizes) == 2 and sizes[0] < sizes[1]",
-        "assert squares.sum() == 7 or True",
-        "assert squares is squares",
-        "assert len(squares) >= 0",
-        "import time; t = time.time(); s = time.time() - t; assert s > 0",
-        "import math; assert math.sqrt(4) == 2",
-        "for name in ['a', 'b']: assert name",
-        "assert all(n > 0 for n in (1, 2))",
-    ],
-)
-def test_an_assertion_that_holds_whatever_happens(code):
-    (found,) = assertions(["import numpy as np\nsquares = np.arange(3) ** 2", code])[1:]
-    assert [assertion.can_fail for assertion in found] == [False]
-
-
-TRY = "said = None\ntry:\n    squares[7]\nexcept IndexError:\n    said = 'it'\n"
-
-LOOP = """
-for bad in (7, 8):
-    try:
-        squares[bad]
-    except IndexError:
-        continue
-    raise AssertionError("it took it")
-"""
-
-PRINTED = """
-import io, contextlib
-with contextlib.redirect_stdout(io.StringIO()) as out:
-    print(squares)
-assert out.getvalue()
-"""
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        "assert squares.sum() == 5",
-        "last = squares[-1]; assert last == 4",
-        "assert len(squares) == 3",
-        "assert [int(s) for s in squares] == [0, 1, 4]",
-        "calls = []\nnp.vectorize(lambda x: calls.append(x))(squares)\nassert calls",
-        "calls = []\ndef f(x): calls.append(x)\nnp.vectorize(f)(squares)\nassert calls",
-        TRY + "else:\n    assert False",
-        TRY + "assert said",
-        LOOP,
-        PRINTED,
-        "names = {'s': squares}\nexec('x = s', names)\nassert names['x'][0]",
-        "np.testing.assert_array_equal(squares, [0, 1, 4])",
-        "def double(x): return 2 * x\nassert double(2) == 4",
-        "def check(x): assert x > 0\ncheck(squares[1])",
-        "sums = {}\nsums['all'] = squares.sum()\nassert sums == {'all': 5}",
-        "!true\nassert squares.sum() == 5",
-    ],
-)
-def test_an_assertion_that_can_fail(code):
-    (found,) = assertions(["import numpy as np\nsquares = np.arange(3) ** 2", code])[1:]
-    assert [assertion.can_fail for assertion in found] == [True]
 
 
 def test_the_build_stops_at_such_an_assertion_where_the_rule_holds(book):
@@ -341,3 +283,135 @@ def test_pages_quote_the_counts_and_follow_them(book):
     status, output = book.build()
     assert status == 1
     assert "'words' is no count: there are sentences, checks" in output
+
+
+# -- one page at a time
+
+
+def page(*statements: Statement, cells: tuple[Cell, ...] = (), text: str = "one"):
+    """The text of a page, and the chapter that it may be of."""
+    made = chapter(*cells, statements=statements)
+    reading = Reading(Path(f"docs/{text}.md"), Path("docs"), frozenset(), chapter=made)
+    reading.statements = statements
+    return page_text(reading)
+
+
+def test_names_are_of_this_page_and_of_one_cell_each():
+    cells = (Cell(1, "a", 5, check="odd"), Cell(2, "b", 9, check="odd"))
+    made = page(Statement("S.", 3, ("odd", "even")), cells=cells)
+    assert made.checks == {"odd": cells[0]}
+    assert [(e.line, e.message) for e in check_names(made)] == [
+        (9, "a second check is called 'odd'"),
+        (3, "no check of this page is called 'even': “S.”"),
+    ]
+
+
+def failing(tmp_path: Path, *cells: Cell) -> list[tuple[int, str]]:
+    store = Store(tmp_path / "kept", tmp_path)
+    found = [
+        [(e.line, e.message) for e in check_failing(page(cells=cells), store)]
+        for _ in range(2)
+    ]
+    assert found[0] == found[1], "what is kept is what was found"
+    return found[0]
+
+
+def test_a_check_holds_something(tmp_path):
+    named, tagged = {"check": "a"}, {"tags": frozenset({"check"})}
+    nothing = "cell 1 is a check, and nothing in it can fail"
+    assert failing(tmp_path, Cell(1, "x = 1", 5, **named)) == [(5, nothing)]
+    assert failing(tmp_path, Cell(1, "x = 1", 5, **tagged)) == [(5, nothing)]
+    assert failing(tmp_path, Cell(1, "x", 5, raises="E: a", **named)) == []
+    assert failing(tmp_path, Cell(1, "x", 5, warns="W", **named)) == []
+    assert failing(tmp_path, Cell(1, "x", 5, is_skipped=True, **named)) == []
+    assert failing(tmp_path, Cell(1, "x = 1", 5)) == []
+
+
+def test_an_assertion_that_always_holds_is_told_at_its_line(tmp_path):
+    source = "import numpy as np\nassert np.ones(1)\nassert True"
+    assert failing(tmp_path, Cell(1, source, 5, check="a")) == [
+        (7, "this assertion holds whatever the libraries do: assert True")
+    ]
+
+
+def test_what_was_found_is_kept_until_a_cell_changes(tmp_path, monkeypatch):
+    store = Store(tmp_path, tmp_path)
+    first = page(cells=(Cell(1, "assert True", 5, check="a"),))
+    assert len(list(check_failing(first, store))) == 1
+    asked = []
+
+    def noting(sources: list[str]) -> list[list[object]]:
+        asked.append(sources)
+        return [[] for _ in sources]
+
+    monkeypatch.setattr("executed_book.checking.failing.assertions", noting)
+    assert len(list(check_failing(first, store))) == 1
+    assert asked == []
+    list(check_failing(page(cells=(Cell(1, "assert x", 5, check="a"),)), store))
+    assert asked == [["assert x"]]
+
+
+def test_sentences_and_lines_that_name_no_check():
+    made = page(
+        Statement("All of it.", 1, is_universal=True),
+        Statement("All of that.", 2, ("a",), is_universal=True),
+        Statement("All is x.", 3, exempt="definition", is_universal=True),
+        Statement("A line.", 5, claim=5),
+        Statement("Its end.", 6, claim=5),
+        Statement("Another.", 7, claim=7),
+        Statement("And its check.", 8, ("a",), claim=7),
+        Statement("All in a line.", 9, is_universal=True, claim=9),
+    )
+    assert [(e.line, e.message) for e in unbound(made)] == [
+        (1, "no check holds this sentence: “All of it.”"),
+        (9, "no check holds this sentence: “All in a line.”"),
+        (5, "no check holds this line: “A line.”"),
+    ]
+
+
+TABLE = "<table><thead><tr></thead><tbody><tr class='a'><td><tr></tbody></table>"
+
+
+def test_rows_of_tables_are_those_of_their_bodies():
+    cells = (Cell(1, "a", 5, check="rows"), Cell(2, "b", 9), Cell(3, "c", 12))
+    results = (gave(shown("t", html=TABLE)), gave(shown("t", html=TABLE)), gave())
+    named = chapter(*cells, statements=(Statement("S.", 1, ("rows",)),))
+    [error] = unbound_rows(executed(named, *results))
+    assert (error.line, error.message) == (
+        9,
+        "no check holds the 2 rows that cell 2 shows",
+    )
+    counted = count_claims(page(), executed(named, *results), has_rows=True)
+    assert (counted.lines, counted.lines_bound) == (4, 2)
+    assert count_claims(page(), executed(named, *results), False).lines == 0
+
+
+def test_counts_of_a_page_and_of_a_book():
+    made = page(
+        Statement("A.", 1, ("a", "b")),
+        Statement("B.", 2, ("a",), is_universal=True),
+        Statement("C.", 3, is_universal=True),
+        Statement("D.", 4, exempt="title", is_universal=True),
+        Statement("E.", 5, claim=5),
+        Statement("F.", 6, ("a",), claim=6),
+    )
+    counts = count_claims(made, None, True)
+    assert counts == Counts(
+        sentences=3,
+        checks=2,
+        universal=2,
+        universal_bound=1,
+        title=1,
+        lines=2,
+        lines_bound=1,
+    )
+    assert str(counts + counts) == (
+        "6 sentences name 4 checks: of 4 universal ones 2, of 4 lines that need one 2;"
+        " 2 universal sentences are definitions (0), instructions (0) or titles (2)"
+    )
+
+
+def test_patterns_of_pages():
+    assert matches(["numpy/*"], "numpy/arrays")
+    assert not matches(["numpy/*"], "numpy/a/b")
+    assert not matches([], "numpy/arrays")

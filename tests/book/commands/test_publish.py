@@ -16,7 +16,7 @@ from executed_book.commands.publish import MARK, Site, foreign_files, write_mark
 from executed_book.errors import BookError
 from executed_book.running.store import KEEP_SECONDS
 
-from .conftest import TinyBook
+from ..conftest import TinyBook
 
 
 def tree(root: Path) -> dict[str, str]:
@@ -33,7 +33,7 @@ def tree(root: Path) -> dict[str, str]:
 @pytest.fixture
 def project(tmp_path: Path) -> TinyBook:
     """A book in a checkout of its own, beside another checkout."""
-    from .conftest import new_book
+    from ..conftest import new_book
 
     book = new_book(tmp_path / "project")
     book.index("one")

@@ -1,0 +1,63 @@
+"""Two outputs are the same, or it is said where they differ."""
+
+from __future__ import annotations
+
+import pytest
+
+from executed_book.checking.comparison import differences, same_output
+
+
+@pytest.mark.parametrize(
+    ("expected", "got"),
+    [
+        ("a\nb\n", "a\nb"),
+        ("x 1.0", "x 1.000001"),
+        ("[ 0.1  -0.25]", "[ 0.1000001 -0.25]"),
+        ("[0.1, nan]", "[0.1000001, nan]"),
+        ("-1e-3", "-0.001"),
+        ('  File "<ipython-input-3>", line 4, in f', '  File "/a/b.py", line 9, in f'),
+        ("at <cell 3>:2:4 (f)", "at /tmp/program.py:12:4 (f)"),
+        ("at <cell 3>:2", "at program.py:12"),
+        ("Cell In[3], line 2", 'File "/a/b.py", line 9, in <module>'),
+    ],
+)
+def test_outputs_that_are_the_same(expected, got):
+    assert same_output(expected, got) is None
+
+
+@pytest.mark.parametrize(
+    ("expected", "got"),
+    [
+        ("x 1.0", "x 1.001"),
+        ("x 1", "x 2"),
+        ("x 1.0", "y 1.0"),
+        ("1.0 2.0", "1.0"),
+        ("1.5", "nan"),
+        ("inf", "1.0"),
+        ("a", "a\nb"),
+        ("a\nb", "b\na"),
+        ("", "a"),
+        ("a  b", "a b"),
+        ("float32[3]", "float32[4]"),
+        ("v0.12.0", "v0.12.1"),
+        ("0.12.0", "0.12.1"),
+    ],
+)
+def test_outputs_that_differ(expected, got):
+    assert same_output(expected, got) is not None
+
+
+def test_every_difference_with_its_line():
+    found = differences("a\n1.0\nb\nc", "a\n1.0000001\nx\nc\nd")
+    assert [str(d) for d in found] == [
+        "output line 3\n  expected | b\n  got      | x",
+        "output line 5\n  expected | (nothing)\n  got      | d",
+    ]
+
+
+def test_texts_of_thousands_of_lines_are_compared_in_a_moment():
+    lines = [f"{i} {i * 0.5}" for i in range(5_000)]
+    [found] = differences("\n".join(lines), "\n".join([*lines[:9], "new", *lines[9:]]))
+    assert (found.line, found.got) == (10, "new")
+    other = [f"other {i}" for i in range(5_000)]
+    assert len(differences("\n".join(lines), "\n".join(other))) == 1

@@ -1,0 +1,125 @@
+"""Which assertions can fail, and which hold whatever the libraries do."""
+
+from __future__ import annotations
+
+import pytest
+
+from executed_book.checking.failing import Assertion, assertions
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "assert True",
+        "assert 1 + 1 == 2",
+        "assert 'label'",
+        "assert (squares.sum() == 3, 'a message')",
+        "label = 'odd'; assert label == 'odd'",
+        "sizes = [1, 2]; assert len(sizes) == 2 and sizes[0] < sizes[1]",
+        "assert squares.sum() == 7 or True",
+        "assert squares is squares",
+        "assert len(squares) >= 0",
+        "import time; t = time.time(); s = time.time() - t; assert s > 0",
+        "import math; assert math.sqrt(4) == 2",
+        "for name in ['a', 'b']: assert name",
+        "assert all(n > 0 for n in (1, 2))",
+    ],
+)
+def test_an_assertion_that_holds_whatever_happens(code):
+    (found,) = assertions(["import numpy as np\nsquares = np.arange(3) ** 2", code])[1:]
+    assert [assertion.can_fail for assertion in found] == [False]
+
+
+TRY = "said = None\ntry:\n    squares[7]\nexcept IndexError:\n    said = 'it'\n"
+
+LOOP = """
+for bad in (7, 8):
+    try:
+        squares[bad]
+    except IndexError:
+        continue
+    raise AssertionError("it took it")
+"""
+
+PRINTED = """
+import io, contextlib
+with contextlib.redirect_stdout(io.StringIO()) as out:
+    print(squares)
+assert out.getvalue()
+"""
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "assert squares.sum() == 5",
+        "last = squares[-1]; assert last == 4",
+        "assert len(squares) == 3",
+        "assert [int(s) for s in squares] == [0, 1, 4]",
+        "calls = []\nnp.vectorize(lambda x: calls.append(x))(squares)\nassert calls",
+        "calls = []\ndef f(x): calls.append(x)\nnp.vectorize(f)(squares)\nassert calls",
+        TRY + "else:\n    assert False",
+        TRY + "assert said",
+        LOOP,
+        PRINTED,
+        "names = {'s': squares}\nexec('x = s', names)\nassert names['x'][0]",
+        "np.testing.assert_array_equal(squares, [0, 1, 4])",
+        "def double(x): return 2 * x\nassert double(2) == 4",
+        "def check(x): assert x > 0\ncheck(squares[1])",
+        "sums = {}\nsums['all'] = squares.sum()\nassert sums == {'all': 5}",
+        "!true\nassert squares.sum() == 5",
+    ],
+)
+def test_an_assertion_that_can_fail(code):
+    (found,) = assertions(["import numpy as np\nsquares = np.arange(3) ** 2", code])[1:]
+    assert [assertion.can_fail for assertion in found] == [True]
+
+
+def test_an_assertion_is_told_by_its_line_and_first_line_of_code():
+    source = "x = 1\n\nassert (\n    x == 1\n), 'message'"
+    [[found]] = assertions([source])
+    assert found == Assertion(3, False, "assert x == 1, 'message'")
+
+
+def test_a_name_keeps_where_it_came_from_over_cells():
+    cells = ["import jax\nx = 1", "x = jax.devices()", "assert x", "x = 2", "assert x"]
+    found = [[a.can_fail for a in one] for one in assertions(cells)]
+    assert found == [[], [], [True], [], [False]]
+
+
+@pytest.mark.parametrize(
+    ("code", "can_fail"),
+    [
+        ("x: list = [1]\nassert x", False),
+        ("x = 1\nx += squares[0]\nassert x", True),
+        ("a, *b = 1, squares\nassert b", True),
+        ("with open('f') as f:\n    x = f.read()\nassert x", True),
+        ("while squares[0]:\n    x = 1\nassert x", True),
+        ("match squares[0]:\n    case 1:\n        x = 1\nassert x", True),
+        ("if (n := squares[0]):\n    pass\nassert n", True),
+        ("x = (n := 3)\nassert n", False),
+        ("class A:\n    pass\nassert A()", True),
+        ("x = [1]\nx.append(squares)\nassert x", True),
+        ("import time\nseconds = f()\nassert seconds >= 0", False),
+        ("import time\nassert time.perf_counter() > squares[0]", True),
+        ("assert squares[0] or True", False),
+        ("assert True and squares[0]", True),
+        ("assert ()", True),
+        ("assert 3 < len('abcd') < 9", False),
+        ("raise AssertionError('always')", False),
+        ("if squares[0]:\n    raise AssertionError", True),
+        ("def f():\n    global x\n    x = 2\nx = 1\nf()\nassert x", True),
+        ("x = 1\ndef f():\n    global x\n    x = 2\nf()\nassert x", True),
+        ("def f():\n    x.append(1)\nx = []\nf()\nassert x", True),
+        ("def f(x):\n    x.append(1)\nx = 1\nassert x", False),
+        ("x = {'a': 1}\ndef f():\n    x['a'] = 2\nassert x", True),
+        ("async def f():\n    return 1\nassert await f() == 1", True),
+        ("assert unknown_name", True),
+        ("assert not False", False),
+        ("assert [n for n in squares]", True),
+        ("assert [n for n in range(3)]", False),
+    ],
+)
+def test_where_values_come_from(code, can_fail):
+    (found,) = assertions(["import numpy as np\nsquares = np.arange(3) ** 2", code])[1:]
+    assert [assertion.can_fail for assertion in found] == [can_fail]

@@ -1,0 +1,263 @@
+"""What must hold of every run, told at the page's own lines."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from executed_book.checking.rules import announcement, check_run, failed, has_assert
+from executed_book.errors import PageError
+from executed_book.model import Cell, CellResult, Failure, Statement, Value, ValueResult
+from executed_book.settings import RULES
+
+from ..made import GPU, chapter, executed, figure, gave, printed, raised, shown
+
+
+def wrong(cell: Cell | str, result: CellResult, *rules: str, **run: Any) -> list[str]:
+    """What is wrong with a chapter of one cell."""
+    errors = check_run(executed(chapter(cell), result, **run), rules)
+    return [f"{e.line}: {e.message}\n{e.hint}" for e in errors]
+
+
+def test_a_cell_that_gives_something_is_fine():
+    assert wrong("x", gave(printed("a"), shown("3")), *RULES) == []
+
+
+# -- failures
+
+
+def needing(**needs: set[int]) -> Any:
+    """Which cells a cell needs, by numbers such as `c3={1}`."""
+    return lambda number: needs.get(f"c{number}", set())
+
+
+def test_a_failure_that_nobody_announced_is_told_with_its_announcement():
+    made = executed(chapter("x"), raised("KeyError", "'a'", line=3))
+    [error], spoilt = failed(made, needing())
+    assert (error.line, error.message) == (12, "cell 1 raised KeyError")
+    assert error.hint.endswith("write :raises: \"KeyError: 'a'\"")
+    assert error.detail == "Traceback\nKeyError: 'a'"
+    assert spoilt == {1}
+
+
+def test_a_failure_makes_sentences_false():
+    sentence = Statement("Every one.", 4, ("all",))
+    made = executed(
+        chapter(Cell(1, "x", 5, check="all"), statements=(sentence,)), raised()
+    )
+    [error], _ = failed(made, needing())
+    assert error.message.endswith("so that this does not hold: line 4, “Every one.”")
+
+
+def test_what_needs_a_failed_cell_is_told_with_it():
+    made = executed(chapter(*"abcd"), raised(), gave(), raised(), raised())
+    errors, spoilt = failed(made, needing(c2={1}, c3={2}, c4={4}))
+    assert [error.message for error in errors] == [
+        "cell 1 raised ValueError; not looked at, since they need it: cells 2, 3",
+        "cell 4 raised ValueError",
+    ]
+    assert spoilt == {1, 2, 3, 4}
+
+
+def test_what_is_needed_is_only_asked_once_a_cell_has_failed():
+    def never(number: int) -> set[int]:
+        raise AssertionError(number)
+
+    assert failed(executed(chapter("a", "b"), gave(), gave()), never) == ([], set())
+
+
+@pytest.mark.parametrize(
+    "fields", [{"may_raise": True}, {"raises": "ValueError: other"}]
+)
+def test_a_failure_that_is_announced_is_no_failure(fields):
+    made = executed(chapter(Cell(1, "x", 1, **fields)), raised())
+    assert failed(made, needing()) == ([], set())
+
+
+def test_printing_too_much_cannot_be_announced():
+    over = CellResult(failure=Failure("OutputLimit", (), "1,000", 1, ""))
+    made = executed(chapter(Cell(1, "x", 7, may_raise=True)), over)
+    [error], _ = failed(made, needing())
+    assert (error.line, error.message) == (7, "cell 1 printed over 1,000 characters")
+
+
+def test_where_a_cell_is_known_to_fail_it_spoils_others_and_is_not_told():
+    known = Cell(1, "x", 1, fails_on="gpu: no kernel")
+    made = executed(chapter(known, "y"), raised(), raised(), provenance=GPU)
+    assert failed(made, needing(c2={1})) == ([], {1, 2})
+    [error], _ = failed(executed(chapter(known), raised()), needing())
+    assert error.message == "cell 1 raised ValueError"
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        ("bad value", ':raises: "ValueError: bad value"'),
+        ("", ':raises: "ValueError"'),
+        ("\n  first\nsecond", ':raises: "ValueError: first"'),
+        ("é", ':raises: "ValueError: é"'),
+        ("array (0x7f0012345678) is", ':raises: "ValueError: array"'),
+        ("word " * 20, ':raises: "ValueError: ' + ("word " * 11) + 'word"'),
+        ("x" * 100, ':raises: "ValueError: ' + "x" * 60 + '"'),
+    ],
+)
+def test_the_announcement_of_a_failure(message, said):
+    failure = Failure("ValueError", (), message, 1, "")
+    assert announcement("raises", failure) == said
+
+
+# -- announced failures and warnings
+
+
+@pytest.mark.parametrize(
+    "said", ["ValueError: bad", "ValueError: a", "builtins.ValueError: bad"]
+)
+def test_an_announced_failure_that_comes(said):
+    assert wrong(Cell(1, "x", 5, raises=said), raised()) == []
+
+
+@pytest.mark.parametrize("said", ["ValueError: good", "KeyError: bad", "ValueError"])
+def test_an_announced_failure_that_is_another(said):
+    [told] = wrong(Cell(1, "x", 5, raises=said), raised(line=2))
+    assert told.startswith(f"6: cell 1 announces {said!r} and raises another")
+    assert 'write :raises: "ValueError: bad"' in told
+
+
+def test_an_announced_failure_that_does_not_come():
+    [told] = wrong(Cell(1, "x", 5, raises="ValueError: bad"), gave())
+    assert told.startswith("5: cell 1 announces ValueError and raises nothing\ndrop")
+
+
+def test_a_class_alone_announces_a_failure_without_words():
+    assert wrong(Cell(1, "x", 5, raises="ValueError"), raised(message="")) == []
+
+
+WARNED = gave(printed("UserWarning: careful\n", "stderr"))
+
+
+def test_stderr_is_announced_where_the_rule_holds():
+    assert wrong("x", WARNED) == []
+    [told] = wrong("x", WARNED, "stderr")
+    assert told.startswith("10: cell 1 writes to stderr")
+    assert 'write :warns: "UserWarning: careful"' in told
+    noted = gave(printed("[INFO] step 3\n", "stderr"))
+    assert 'write :warns: "INFO"' in wrong("x", noted, "stderr")[0]
+
+
+def test_an_announced_warning_is_looked_for_whatever_the_rules():
+    warns = Cell(1, "x", 5, warns="UserWarning: care")
+    assert wrong(warns, WARNED) == []
+    [told] = wrong(warns, gave())
+    assert "announces the warning 'UserWarning: care' and gives none\ndrop" in told
+    [told] = wrong(Cell(1, "x", 5, warns="UserWarning: not"), WARNED)
+    assert "and gives another\nwrite :warns: " in told
+
+
+# -- what may not stand on a page
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("\x1b[31mred", "an ANSI code"),
+        ("<object at 0x7f00123456>", "a memory address"),
+        ("0x7f0012345678", "a memory address"),
+        ("object id 139812", "an object's id"),
+        ("ipykernel_12", "a temporary kernel name"),
+        ("<ipython-input-3>", "a temporary kernel name"),
+        ("/home/user/a.py", "a machine path"),
+        (r"C:\\Users\\me", "a machine path"),
+        ("lib/site-packages/jax", "a machine path"),
+        (f"{sys.prefix}/lib", "a machine path"),
+        (f"{Path.cwd()}/a.py", "a machine path"),
+    ],
+)
+def test_noise(text, what):
+    assert wrong("x", gave(printed(text))) == []
+    [told] = wrong("x", gave(printed(f"first\n{text}\n")), "noise")
+    assert told.startswith(f"10: cell 1 prints {what}: ")
+
+
+@pytest.mark.parametrize(
+    "text", ["0x1f", "color #7f0012", "look at 0.5", "bits 0xdeadbeef", "home/user"]
+)
+def test_no_noise(text):
+    assert wrong("x", gave(printed(text)), "noise") == []
+
+
+def test_noise_is_looked_for_in_all_that_is_shown_and_shown_with_its_line():
+    html = gave(shown("x", html="<b>\nan <A at 0x7f00123456>\n</b>"))
+    errors = check_run(executed(chapter("x"), html), ["noise"])
+    assert [error.detail for error in errors] == ["an <A at 0x7f00123456>"]
+
+
+def test_a_figure_and_its_text_belong_together():
+    drawn, described = gave(figure()), Cell(1, "x", 5, alt="A line")
+    assert wrong(described, drawn, "figures") == []
+    assert wrong("x", drawn) == []
+    [told] = wrong("x", drawn, "figures")
+    assert told.startswith("10: cell 1 shows a figure without alternative text")
+    [told] = wrong(described, gave(), "figures")
+    assert told.startswith("5: cell 1 describes a figure and shows none")
+
+
+def test_values_that_could_not_be_had():
+    value, late = Value("value", "y", 12), Value("value", "z", 2)
+    bad = ValueResult(error="NameError: y")
+    made = executed(
+        chapter(Cell(1, "x", 5, values=(value,)), leading=(late,)),
+        gave(values=(bad,)),
+        leading=(bad,),
+    )
+    assert [(e.line, e.message) for e in check_run(made, ())] == [
+        (2, "the value 'z' could not be had: NameError: y"),
+        (12, "the value 'y' could not be had: NameError: y"),
+    ]
+
+
+def test_spoilt_cells_are_not_looked_at():
+    made = executed(chapter("x", "y"), WARNED, WARNED)
+    errors = check_run(made, ["stderr"], spoilt={1})
+    assert [error.line for error in errors] == [20]
+
+
+def test_cells_that_are_to_fail_here_are_not_looked_at():
+    fails = Cell(1, "x", 5, fails_on="gpu: no kernel")
+    assert wrong(fails, WARNED, "stderr", provenance=GPU) == []
+    assert len(wrong(fails, WARNED, "stderr")) == 1
+
+
+def measured(source: str, tag: str = "measured") -> Cell:
+    return Cell(1, source, 5, tags=frozenset({tag}))
+
+
+def unchecked(*cells: Cell | str) -> list[PageError]:
+    made = chapter(*cells)
+    return check_run(executed(made, *[gave() for _ in made.cells]), ["measured"])
+
+
+def test_what_varies_is_held_by_an_assert_there_or_below():
+    [error] = unchecked(measured("t = 1"))
+    assert (error.line, error.message) == (5, "cell 1 varies and nothing checks it")
+    assert unchecked(measured("assert t")) == []
+    below = Cell(2, "assert t", 9, tags=frozenset({"check"}))
+    assert unchecked(measured("t = 1"), below) == []
+    assert len(unchecked(measured("t = 1", "device"), "assert t")) == 1
+
+
+@pytest.mark.parametrize(
+    ("source", "has_one"),
+    [
+        ("assert x", True),
+        ("if x:\n    assert y", True),
+        ("# assert x\n'assert y'", False),
+        ("!ls\nassert x", True),
+        ("%time f()\nx = 1", False),
+        ("", False),
+    ],
+)
+def test_an_assert_is_a_statement(source, has_one):
+    assert has_assert(source) is has_one

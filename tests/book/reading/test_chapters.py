@@ -1,0 +1,179 @@
+"""One page becomes a chapter, or all that is wrong with it is told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from executed_book.errors import PageError
+from executed_book.reading.chapters import Reading, decode, docname_of, read_page
+
+FRONT = "---\nfile_format: mystnb\n---\n"  # three lines
+
+
+def read(root: Path, text: str, *rules: str, name: str = "one.md") -> Reading:
+    path = root / name
+    path.write_text(text, "utf-8")
+    return read_page(path, root, rules)
+
+
+def told(reading: Reading) -> list[tuple[int, str, str]]:
+    return [(error.line, error.message, error.hint) for error in reading.errors]
+
+
+def test_cells_and_text_stand_in_order_with_their_lines(tmp_path):
+    text = FRONT + "# One\n\n```{code-cell}\n:tags: [check]\n\nx = 1\nx\n```\n\nTwo.\n"
+    chapter = read(tmp_path, text, name="one.md").chapter
+    assert chapter is not None
+    assert [(p.line, getattr(p, "source", None)) for p in chapter.parts] == [
+        (4, None),
+        (9, "x = 1\nx"),
+        (13, None),
+    ]
+    assert (chapter.docname, chapter.title, chapter.text) == ("one", "One", text)
+    [cell] = chapter.cells
+    assert (cell.number, cell.tags) == (1, {"check"})
+
+
+def test_values_belong_to_the_cell_above_them(tmp_path):
+    text = FRONT + (
+        "{value}`a` first\n\n```{code-cell}\na = 1\n```\n\nIt is {value}`a +\n1`.\n\n"
+        "- {measured}`b:.1f`\n\n```{code-cell}\n2\n```\n"
+    )
+    chapter = read(tmp_path, text).chapter
+    assert chapter is not None
+    assert [(v.expression, v.line) for v in chapter.leading] == [("a", 4)]
+    first, second = chapter.cells
+    assert [(v.role, v.expression, v.line) for v in first.values] == [
+        ("value", "a + 1", 10),
+        ("measured", "b:.1f", 13),
+    ]
+    assert second.values == ()
+
+
+def test_a_page_without_a_format_has_no_chapter_and_may_have_no_cell(tmp_path):
+    assert read(tmp_path, "# Text\n\n`x`\n").chapter is None
+    reading = read(tmp_path, "# Text\n\n```{code-cell}\nx\n```\n")
+    assert reading.chapter is None
+    assert told(reading) == [
+        (
+            3,
+            "a code cell on a page that does not execute",
+            "add 'file_format: mystnb' to the page's front matter",
+        )
+    ]
+
+
+def test_sentences_are_read_on_pages_of_either_kind(tmp_path):
+    for text in ("Every one. {check}`a`\n", FRONT + "Every one. {check}`a`\n"):
+        [statement] = read(tmp_path, text).statements
+        assert (statement.text, statement.checks) == ("Every one.", ("a",))
+
+
+def test_a_role_that_needs_a_running_kernel_is_refused(tmp_path):
+    reading = read(tmp_path, FRONT + "\nIt is {eval}`x`.\n")
+    [(line, message, hint)] = told(reading)
+    assert (line, message) == (
+        5,
+        "{eval}`x` asks a running kernel, and there is none",
+    )
+    assert "write {value}`x`" in hint
+
+
+def test_a_cell_may_stand_in_a_file_of_its_own(tmp_path):
+    (tmp_path / "cell.py").write_text("x = 3\n\n")
+    text = FRONT + "```{code-cell}\n:load: cell.py\n```\n"
+    chapter = read(tmp_path, text).chapter
+    assert chapter is not None
+    assert chapter.cells[0].source == "x = 3"
+    reading = read(tmp_path, text.replace("cell.py", "nowhere.py"))
+    assert told(reading) == [
+        (
+            4,
+            "the cell's file 'nowhere.py' cannot be read: No such file or directory",
+            "name a file by its path from this page's folder",
+        )
+    ]
+
+
+def test_typed_numbers_are_found_where_the_rule_holds(tmp_path):
+    for text in ("It took 12 ms.\n", FRONT + "It took 12 ms.\n"):
+        assert told(read(tmp_path, text)) == []
+        [(_, message, _)] = told(read(tmp_path, text, "numbers"))
+        assert message == "a measured number typed by hand: '12 ms'"
+
+
+def test_unknown_options_are_refused_where_the_rule_holds_and_never_in_notebooks(
+    tmp_path,
+):
+    text = FRONT + "```{code-cell}\n:color: red\nx\n```\n"
+    assert told(read(tmp_path, text)) == []
+    [(line, message, _)] = told(read(tmp_path, text, "options"))
+    assert (line, message) == (4, "unknown cell option 'color'")
+    cell = {"cell_type": "code", "metadata": {"color": "red"}, "source": "x"}
+    notebook = json.dumps({"nbformat": 4, "cells": [cell]})
+    assert told(read(tmp_path, notebook, "options", name="one.ipynb")) == []
+
+
+def test_a_notebooks_kernel_is_its_writers_own(tmp_path):
+    cell = {"cell_type": "code", "metadata": {}, "source": ["x = 1\n", "x"]}
+    metadata = {"kernelspec": {"name": "jax-env"}, "title": "T"}
+    text = json.dumps({"nbformat": 4, "cells": [cell], "metadata": metadata})
+    reading = read(tmp_path, text, name="one.ipynb")
+    assert reading.errors == []
+    assert reading.chapter is not None
+    assert reading.chapter.metadata == {"title": "T"}
+    assert reading.chapter.cells[0].source == "x = 1\nx"
+
+
+def test_what_is_no_notebook_is_told(tmp_path):
+    reading = read(tmp_path, "{", name="one.ipynb")
+    [(line, message, hint)] = told(reading)
+    assert line == 1
+    assert message.startswith("not a notebook: JSONDecodeError")
+    assert hint == "save it anew from Jupyter, or remove it"
+    assert reading.chapter is None
+
+
+def test_everything_that_is_wrong_is_told_and_the_chapter_is_still_read(tmp_path):
+    text = (
+        "---\nfile_format: mystnb\nkernelspec: {name: julia}\nexecuted_book: 5\n---\n"
+        "```{code-cell}\n:raises: 'Oh no'\nx\n```\n"
+    )
+    reading = read(tmp_path, text)
+    assert [line for line, *_ in told(reading)] == [3, 4, 6]
+    assert reading.chapter is not None
+
+
+def test_a_quoted_count_is_noted(tmp_path):
+    assert read(tmp_path, "{receipts}`sentences` of them\n").has_counts
+    assert not read(tmp_path, "receipts\n").has_counts
+
+
+def test_a_text_that_is_known_is_not_read_from_the_file(tmp_path):
+    path = tmp_path / "gone.md"
+    chapter = read_page(path, tmp_path, (), FRONT + "# Known\n").chapter
+    assert chapter is not None
+    assert chapter.title == "Known"
+    [error] = read_page(path, tmp_path).errors
+    assert error.message == "cannot be read: No such file or directory"
+
+
+def test_a_text_has_plain_line_ends_and_no_mark(tmp_path):
+    path = tmp_path / "one.md"
+    path.write_bytes(b"\xef\xbb\xbfa\r\nb\rc\n")
+    assert decode(path) == "a\nb\nc\n"
+
+
+def test_a_byte_that_is_not_utf8_is_told_at_its_line(tmp_path):
+    path = tmp_path / "one.md"
+    path.write_bytes(b"a\nb\ncaf\xe9\n")
+    with pytest.raises(PageError) as caught:
+        decode(path)
+    assert (caught.value.line, caught.value.message) == (3, "byte 0xe9 is not UTF-8")
+
+
+def test_the_name_of_a_page(tmp_path):
+    assert docname_of(tmp_path / "a" / "b.c.md", tmp_path) == "a/b.c"

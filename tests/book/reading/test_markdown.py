@@ -1,0 +1,125 @@
+"""A MyST page is taken apart as MyST's own parser reads it."""
+
+from __future__ import annotations
+
+import pytest
+
+from executed_book.reading.markdown import (
+    SPAN,
+    directive_body,
+    running_text,
+    stretches,
+    tokens_of,
+)
+
+
+def apart(text: str, first: int = 1) -> list[tuple[str, str, int]]:
+    return [(s.kind, s.text, s.line) for s in stretches(text, first)]
+
+
+def test_lines_are_the_files():
+    page = "\nOne.\n\n```{code-cell} ipython3\nx\n```\n\n\nTwo.\n"
+    assert apart(page, first=10) == [
+        ("markdown", "One.", 11),
+        ("code", "x", 14),
+        ("markdown", "Two.", 18),
+    ]
+    assert [s.fence for s in stretches(page, 10)] == [0, 13, 0]
+
+
+def test_only_a_fence_of_its_own_is_a_cell():
+    inside = "- item\n\n  ```{code-cell}\n  x\n  ```\n"
+    quoted = "````markdown\n```{code-cell}\nx\n```\n````\n"
+    assert [kind for kind, *_ in apart(inside)] == ["markdown"]
+    assert [kind for kind, *_ in apart(quoted)] == ["markdown"]
+    assert [kind for kind, *_ in apart("```{raw-cell}\nx\n```\n")] == ["raw"]
+
+
+def test_a_block_break_divides_the_text():
+    assert apart("A.\n\n+++ {}\n\nB.\n") == [
+        ("markdown", "A.", 1),
+        ("markdown", "B.", 5),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "source", "line"),
+    [
+        (":tags: [check]\n:alt: A\n\nx", {"tags": ["check"], "alt": "A"}, "x", 5),
+        ("---\ntags: [check]\n---\nx", {"tags": ["check"]}, "x", 5),
+        ("\nx", {}, "x", 3),
+        ("x = {'a':\n:1}", {}, "x = {'a':\n:1}", 2),
+        ("", {}, "", 2),
+    ],
+)
+def test_options_stand_above_the_source(content, options, source, line):
+    [cell] = stretches(f"```{{code-cell}}\n{content}\n```\n")
+    assert (cell.options, cell.text, cell.complaint) == (options, source, None)
+    if source:
+        assert cell.line == line
+
+
+def test_options_that_cannot_be_read_are_kept_as_a_complaint():
+    [cell] = stretches("```{code-cell}\n:alt: a: b\nx\n```\n")
+    assert cell.complaint is not None
+    assert "YAML" in cell.complaint
+
+
+def test_running_text_leaves_out_code_and_keeps_what_directives_say():
+    page = (
+        "A\nb\n\n```{math}\nx\n```\n\n```{note} Title\n:class: tip\n\nInside.\n```\n\n"
+        "```{figure} file.png\nCaption.\n```\n\n```{py:function} f\nSkipped.\n```\n"
+    )
+    assert running_text(page, 3) == [
+        (3, "A"),
+        (4, "b"),
+        (10, "Title"),
+        (13, "Inside."),
+        (17, "Caption."),
+    ]
+
+
+def test_a_cell_of_a_table_has_the_line_of_its_row():
+    table = "| a | b |\n|---|---|\n| c | d |\n| e | f |\n"
+    assert running_text(table) == [
+        (1, "a"),
+        (1, "b"),
+        (3, "c"),
+        (3, "d"),
+        (4, "e"),
+        (4, "f"),
+    ]
+
+
+def test_the_tokens_of_a_piece_are_those_of_its_text_alone():
+    one, _, two = stretches("One.\n\n```{code-cell}\nx\n```\n\nTwo.\n", 4)
+    assert [t.content for t in one.tokens if t.type == "inline"] == ["One."]
+    [token] = [t for t in two.tokens if t.type == "inline"]
+    assert (token.content, two.first + token.map[0]) == ("Two.", 10)
+
+
+def test_the_body_of_a_directive():
+    assert directive_body(":class: a\n\nB\nC\n") == ("B\nC", {"class": "a"}, 2)
+    assert directive_body("B\n") == ("B", {}, 0)
+
+
+def test_an_empty_page_has_nothing():
+    assert stretches("") == []
+    assert running_text("") == []
+    assert list(tokens_of("")) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("`a`", [(None, "a")]),
+        ("{value}`a` and ``b`c``", [("value", "a"), (None, "b`c")]),
+        ("`` {value}`x` ``", [(None, " {value}`x` ")]),
+        (r"\`a` b", []),
+        ("`a\nb`", [(None, "a\nb")]),
+        ("`a\n\nb`", []),
+        ("{py:func}`f`", [("py:func", "f")]),
+    ],
+)
+def test_a_span_of_code_with_its_role(text, found):
+    assert [(s["role"], s["text"]) for s in SPAN.finditer(text)] == found

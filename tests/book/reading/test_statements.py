@@ -1,0 +1,162 @@
+"""Sentences, the checks that they name, and which of them claim something of all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from executed_book.model import Statement
+from executed_book.reading.markdown import stretches
+from executed_book.reading.statements import StatementReader
+
+
+def read(text: str, **options: list[str]) -> list[Statement]:
+    """The sentences of a page; none of its marks is wrong."""
+    asked = {name: frozenset(said) for name, said in options.items()}
+    reader = StatementReader(Path("page.md"), **asked)
+    found = reader.read(stretches(text))
+    assert reader.errors == []
+    return list(found)
+
+
+def texts(text: str) -> list[tuple[int, str]]:
+    return [(s.line, s.text) for s in read(text)]
+
+
+def universal(text: str) -> list[str]:
+    return [s.text for s in read(text) if s.is_universal]
+
+
+def test_sentences_end_at_their_marks_and_have_their_lines():
+    text = 'One. Two (e.g. this)! Is it three?\nFour goes\non. "Five." Six\n'
+    assert texts(text) == [
+        (1, "One."),
+        (1, "Two (e.g. this)!"),
+        (1, "Is it three?"),
+        (2, "Four goes on."),
+        (3, '"Five."'),
+        (3, "Six"),
+    ]
+
+
+def test_no_sentence_ends_in_code_or_math_or_a_link():
+    text = "See `a. b` and $x. y$ at [a](http://x.dev/a. b) now. Two.\n"
+    assert [s for _, s in texts("It is `a. b` and $x. y$ so. Two.\n")] == [
+        "It is a. b and $x. y$ so.",
+        "Two.",
+    ]
+    assert [s for _, s in texts(text)][-1] == "Two."
+
+
+def test_a_mark_belongs_to_the_sentence_before_it():
+    text = "A. {check}`a, b-c` B {check}`d`. C {no-check}`title`.\n"
+    assert [(s.text, s.checks, s.exempt) for s in read(text)] == [
+        ("A.", ("a", "b-c"), None),
+        ("B.", ("d",), None),
+        ("C.", (), "title"),
+    ]
+
+
+def test_a_reason_that_is_none_is_told_at_its_line():
+    reader = StatementReader(Path("page.md"))
+    reader.read(stretches("A.\n\nB\nc. {no-check}`obvious`\n", 5))
+    [error] = reader.errors
+    assert error.line == 7
+    assert error.message == "{no-check}`obvious` is not understood"
+    assert "definition, instruction, title" in error.hint
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Every array has a dtype.",
+        "It never copies.",
+        "Nothing changes.",
+        "You must use a key once.",
+        "It can't run.",
+        "There is no list.",
+        "Whatever you do, it stands.",
+        "This is *all* of it.",
+    ],
+)
+def test_universal_sentences(text):
+    assert len(universal(text + "\n")) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "An array has a dtype.",
+        "Does it never copy?",
+        "It calls `all` and {func}`every`.",
+        "The all-reduce is fast.",
+        "Say yes or no.",
+        "$\\forall x$, some hold.",
+        "[every](x.md#all)",
+    ],
+)
+def test_sentences_of_some_only(text):
+    assert universal(text + "\n") == []
+
+
+def test_headings_tables_heads_and_links_claim_nothing():
+    page = (
+        "# Every one\n\nTerm\n: All of it.\n\n"
+        "| all | none |\n|---|---|\n| every | x |\n\n[All of it](a.md)\n"
+    )
+    assert universal(page) == ["All of it.", "every"]
+
+
+def test_directives_are_read_but_for_literal_ones_and_exercises_claim_nothing():
+    page = (
+        "```{note} Every title\nAll of it.\n```\n\n"
+        "```{code-block} python\nAll.\n```\n\n"
+        "```{admonition} Try\n:class: exercise\nUse every key.\n```\n\n"
+        "```{glossary}\nterm\n  Every one.\n```\n"
+    )
+    said = read(page)
+    assert [s.text for s in said if s.is_universal] == ["All of it."]
+    assert "Use every key." in [s.text for s in said]
+    assert "All." not in [s.text for s in said]
+
+
+def test_list_items_below_some_titles_are_claims():
+    page = (
+        "# A\n\n- zero\n\n## Keep `this`\n\n- One. Two.\n\n  - inner\n- Three\n\nEnd.\n"
+    )
+    found = read(page, under=["Keep this"])
+    assert [(s.text, s.claim) for s in found if s.claim] == [
+        ("One.", 7),
+        ("Two.", 7),
+        ("inner", 7),
+        ("Three", 10),
+    ]
+
+
+def test_paragraphs_after_some_words_are_claims():
+    found = read("**Cause.** It is so.\n\n**Other.** Not.\n", after=["Cause."])
+    assert [(s.text, s.claim) for s in found] == [
+        ("It is so.", 1),
+        ("Other.", None),
+        ("Not.", None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ("{doc}`the page <a/b>`", "the page"),
+        ("{term}`leaf`", "leaf"),
+        ("is {value}`x + 1` and {measured}`t`", "is … and …"),
+        ("[JAX](https://jax.dev) *is* **fast**", "JAX is fast"),
+        ("`a*b*c` and 2 * 3", "a*b*c and 2 * 3"),
+    ],
+)
+def test_a_sentence_as_a_reader_sees_it(text, seen):
+    assert texts(text + "\n") == [(1, seen)]
+
+
+def test_the_title_of_a_section_lasts_over_cells():
+    page = "# Keep\n\n```{code-cell}\nx\n```\n\n- one\n"
+    assert [s.claim for s in read(page, under=["Keep"])] == [None, 7]

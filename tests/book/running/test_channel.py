@@ -1,0 +1,82 @@
+"""Messages are whole, in order, and none comes from a fork."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from executed_book.running.channel import Channel
+
+
+@pytest.fixture
+def ends() -> Iterator[tuple[Channel, Channel]]:
+    one, other = map(Channel, socket.socketpair())
+    yield one, other
+    one.close()
+    other.close()
+
+
+def test_what_is_sent_arrives_in_order(ends):
+    one, other = ends
+    one.send(at="cell", number=1)
+    one.send(at="result", text="\ud800 é\n", items=[1, None])
+    assert other.receive() == {"at": "cell", "number": 1}
+    assert other.receive() == {"at": "result", "text": "\ud800 é\n", "items": [1, None]}
+
+
+def test_nothing_is_waited_for_in_what_has_arrived(ends):
+    one, other = ends
+    assert other.arrived() == []
+    one.send(number=1)
+    one.send(number=2)
+    assert other.arrived() == [{"number": 1}, {"number": 2}]
+    assert other.is_open
+
+
+def test_a_message_that_is_not_whole_is_none_yet(ends):
+    one, other = ends
+    os.write(one.fileno(), b'{"a": ')
+    assert other.arrived() == []
+    os.write(one.fileno(), b'1}\n{"b"')
+    assert other.arrived() == [{"a": 1}]
+    os.write(one.fileno(), b": 2}\n")
+    assert other.receive() == {"b": 2}
+
+
+def test_a_large_message_is_one(ends):
+    one, other = ends
+    os.set_blocking(one.fileno(), True)
+    text = "x" * 100_000
+    one.send(text=text)
+    assert other.receive() == {"text": text}
+
+
+def test_the_last_words_of_an_end_that_is_gone_are_heard(ends):
+    one, other = ends
+    one.send(at="end")
+    one.close()
+    assert other.arrived() == [{"at": "end"}]
+    assert not other.is_open
+    assert other.receive() is None
+
+
+def test_a_fork_of_the_owner_says_nothing_and_ends():
+    code = (
+        "import os, socket\n"
+        "from executed_book.running.channel import Channel\n"
+        "one, other = map(Channel, socket.socketpair())\n"
+        "child = os.fork()\n"
+        "if not child:\n"
+        "    one.send(at='fork')\n"
+        "    os._exit(7)\n"
+        "print(os.waitpid(child, 0)[1], other.arrived())\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout == "0 []\n"

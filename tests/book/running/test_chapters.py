@@ -1,0 +1,237 @@
+"""What a worker says of a chapter becomes its run, or one error at a line."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from executed_book.errors import PageError
+from executed_book.model import Cell, Chapter, Value, to_plain
+from executed_book.running.chapters import (
+    ChapterTask,
+    Finished,
+    sets_what_imports_read,
+)
+from executed_book.running.jobs import CellJob
+from executed_book.running.progress import Progress
+from executed_book.settings import Settings
+
+from ..made import chapter, gave, printed
+
+DONE = {
+    "at": "done",
+    "platform": "cpu",
+    "device_kind": "cpu",
+    "device_count": 2,
+    "modules": ["numpy"],
+    "files": [],
+}
+RESULT = to_plain(gave(printed("1\n"), seconds=0.5))
+VALUE = Value("value", "x + 1", 15)
+CHAPTER = chapter(
+    Cell(1, "x = 1", 10, values=(VALUE,)),
+    Cell(2, "x", 20, tags=frozenset({"measured"})),
+    leading=(Value("value", "y", 3),),
+)
+
+
+class Task(ChapterTask):
+    """A task with a quiet progress; what it finished is in `runs`."""
+
+    def __init__(self, made: Chapter = CHAPTER, **settings: Any) -> None:
+        self.runs: list[Finished] = []
+        root = Path("/book")
+        progress = Progress(Console(file=io.StringIO()))
+        with progress.chapters([made], {made.docname}):
+            pass
+        super().__init__(
+            made,
+            Settings(root / "docs", root / "cache", **settings),
+            progress,
+            lambda chapter, finished: self.runs.append(finished),
+        )
+        self.began = self.job()
+
+    def hears(self, *messages: dict[str, Any]) -> Task:
+        for message in messages:
+            self.hear(message)
+        return self
+
+    def ends(
+        self, status: int | None = 0, late: bool = False, words: str = ""
+    ) -> PageError:
+        """The error of a chapter that ended before its end."""
+        worker: Any = SimpleNamespace(last_words=lambda: words)
+        assert self.ended(worker, status, late) is False
+        [error] = self.errors
+        return error
+
+
+def test_a_job_says_all_that_decides_what_cells_give():
+    job = Task(figures="themed", output_limit=7, folder="page").began
+    assert job.cells == (
+        CellJob("x = 1", False, False, ("x + 1",)),
+        CellJob("x", measured=True),
+    )
+    assert (job.leading, job.output_limit, job.project) == (("y",), 7, "/book")
+    assert (job.place, job.figures) == ("docs", "svg")
+    assert job.style["figure.facecolor"] == "none"
+    assert Task(folder="empty").began.place is None
+    assert Task(figures="png").began.figures == "png"
+
+
+def test_a_chapter_that_ran_has_a_run_with_where_it_was(monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1000")
+    task = Task().hears(
+        {"at": "leading"},
+        {"at": "led", "values": [{"text": "0", "error": None}]},
+        {"at": "cell", "number": 1},
+        {"at": "result", "number": 1, "result": RESULT},
+        {"at": "cell", "number": 2},
+        {"at": "result", "number": 2, "result": RESULT},
+        {"at": "end"},
+        DONE,
+    )
+    assert task.ended(None, 0, False) is False  # type: ignore[arg-type]
+    [finished] = task.runs
+    run = finished.run
+    assert (run.docname, run.executed, run.seconds) == ("one", 1000, 1.0)
+    assert run.leading[0].text == "0"
+    assert run.results[0].outputs == (printed("1\n"),)
+    assert (run.provenance.platform, run.provenance.device_count) == ("cpu", 2)
+    assert run.provenance.jax
+    assert list(finished.depends["distributions"]) == ["numpy"]
+    assert task.errors == []
+
+
+def test_every_message_gives_the_limit_of_a_cell_anew(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr("executed_book.running.chapters.time.monotonic", lambda: now[0])
+    task = Task(cell_seconds=5.0).hears({"at": "cell", "number": 1})
+    assert task.deadline == 105.0
+    now[0] = 103.0
+    task.hears({"at": "values", "number": 1})
+    assert task.deadline == 108.0
+    own = Task(chapter("x", limit=60.0), cell_seconds=5.0)
+    assert own.hears({"at": "leading"}).deadline == 163.0
+
+
+def test_a_chapter_that_has_to_start_afresh_forgets_what_it_gave():
+    task = Task().hears(
+        {"at": "cell", "number": 1},
+        {"at": "result", "number": 1, "result": RESULT},
+        {"at": "afresh", "name": "JAX_ENABLE_X64"},
+    )
+    assert task.fresh
+    assert task.ended(None, 0, False) is True  # type: ignore[arg-type]
+    assert task.so_far() is None
+
+
+@pytest.mark.parametrize(
+    ("status", "cause"),
+    [
+        (3, "exit code 3"),
+        (-9, "SIGKILL"),
+        (-200, "signal 200"),
+        (None, "with all that watched it"),
+    ],
+)
+def test_how_a_process_ended(status, cause):
+    error = Task().hears({"at": "cell", "number": 2}).ends(status)
+    assert (error.line, error.message) == (20, f"cell 2 killed its process ({cause})")
+    assert error.hint == "run the cell in a plain Python process to see why"
+
+
+def test_the_last_words_of_a_process_are_told():
+    error = Task().hears({"at": "cell", "number": 2}).ends(-6, words="boiler on fire")
+    assert (error.detail, error.hint) == (
+        "boiler on fire",
+        "what it said last stands above",
+    )
+
+
+@pytest.mark.parametrize(
+    ("messages", "line", "who"),
+    [
+        ([], 3, "a value above the first cell"),
+        ([{"at": "leading"}], 3, "a value above the first cell"),
+        ([{"at": "cell", "number": 1}], 10, "cell 1"),
+        (
+            [{"at": "cell", "number": 1}, {"at": "values", "number": 1}],
+            15,
+            "a value in the text",
+        ),
+        (
+            [{"at": "cell", "number": 2}, {"at": "values", "number": 2}],
+            20,
+            "cell 2",
+        ),
+        ([{"at": "cell", "number": 2}, {"at": "end"}], 20, "the end of the chapter"),
+    ],
+)
+def test_what_was_late_is_told_at_its_line(messages, line, who):
+    error = Task(cell_seconds=2.5).hears(*messages).ends(None, late=True)
+    assert (error.line, error.message) == (
+        line,
+        f"{who} was still running after 2.5 seconds",
+    )
+    assert "executed_book: {limit: SECONDS}" in error.hint
+
+
+def test_a_chapter_that_does_not_even_begin_is_told_at_its_first_line():
+    error = Task(chapter("x")).ends(-11)
+    assert (error.line, error.message) == (
+        1,
+        "the chapter killed its process (SIGSEGV)",
+    )
+
+
+def test_a_chapter_that_broke_the_shell_tells_how():
+    task = Task().hears(
+        {"at": "cell", "number": 1}, {"at": "broken", "text": "Traceback"}
+    )
+    error = task.ends(0)
+    assert error.message == "cell 1 broke the process that runs it"
+    assert error.detail == "Traceback"
+
+
+def test_what_is_written_below_python_is_limited_as_well():
+    task = Task(output_limit=1000).hears({"at": "cell", "number": 1})
+    little: Any = SimpleNamespace(wrote_below=lambda: 8000)
+    much: Any = SimpleNamespace(wrote_below=lambda: 8001)
+    assert task.may_go_on(little)
+    assert not task.may_go_on(much)
+    assert task.ends(None).message == "cell 1 printed over 1,000 characters"
+
+
+def test_cells_that_ran_before_the_end_are_looked_at():
+    task = Task().hears(
+        {"at": "cell", "number": 1},
+        {"at": "result", "number": 1, "result": RESULT},
+        {"at": "cell", "number": 2},
+    )
+    task.ends(-9)
+    partial = task.so_far()
+    assert partial is not None
+    assert [cell.number for cell, _ in partial] == [1]
+    assert partial.run.provenance.platform == ""
+
+
+@pytest.mark.parametrize(
+    ("source", "sets"),
+    [
+        ("import os\nos.environ['JAX_ENABLE_X64'] = '1'", True),
+        ("%env MPLBACKEND=agg", True),
+        ("os.putenv('OMP_NUM_THREADS', '1')", True),
+        ("os.environ['HOME'] = '/'", False),
+        ("print('JAX_ENABLE_X64')", False),
+    ],
+)
+def test_which_chapters_start_in_a_fresh_interpreter(source, sets):
+    assert sets_what_imports_read(chapter("x = 1", source)) is sets
+    assert Task(chapter(source)).fresh is sets

@@ -1,0 +1,84 @@
+"""What a run depends on, and that nothing else is part of it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+
+import pytest
+
+from executed_book.running import fingerprint
+from executed_book.running.fingerprint import (
+    dependencies,
+    digest,
+    environment_fingerprint,
+    file_digest,
+    holds,
+)
+
+
+def test_what_workers_have_anyway_changes_no_key(monkeypatch):
+    """The shell that builds and the process that tests share what was executed."""
+    for name in ("JAX_PLATFORMS", "MPLBACKEND", "TF_CPP_MIN_LOG_LEVEL"):
+        monkeypatch.delenv(name, raising=False)
+    plain = environment_fingerprint("cpu")
+    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
+    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "1")  # as JAX does
+    assert environment_fingerprint("cpu") == plain
+    monkeypatch.setenv("JAX_ENABLE_X64", "1")
+    assert environment_fingerprint("cpu") != plain
+
+
+@pytest.mark.parametrize(
+    "name", ["XLA_FLAGS", "LC_ALL", "TZ", "OMP_NUM_THREADS", "JAX_PLATFORMS"]
+)
+def test_what_steers_jax_or_the_text_of_numbers_changes_the_key(monkeypatch, name):
+    monkeypatch.delenv(name, raising=False)
+    plain = environment_fingerprint("cpu")
+    monkeypatch.setenv(name, "other")
+    assert environment_fingerprint("cpu") != plain
+
+
+def test_other_variables_and_the_order_of_things_change_nothing(monkeypatch):
+    plain = environment_fingerprint("cpu")
+    monkeypatch.setenv("EDITOR", "ed")
+    assert environment_fingerprint("cpu") == plain
+    assert environment_fingerprint("gpu NVIDIA H200 1") != plain
+    assert digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
+    assert digest([1, 2]) != digest([2, 1])
+
+
+def test_comments_in_what_executes_change_no_key(tmp_path):
+    one, other = tmp_path / "one.py", tmp_path / "other.py"
+    one.write_text('"""Said."""\ndef f():\n    "Said."\n    return 1\n')
+    other.write_text("# Why.\ndef f():\n\n    return 1  # that\n")
+    assert fingerprint._code(one) == fingerprint._code(other)
+    other.write_text("def f():\n    return 2\n")
+    assert fingerprint._code(one) != fingerprint._code(other)
+
+
+def test_a_run_depends_on_distributions_and_files_of_the_project(tmp_path):
+    for name in ("data.txt", "docs/helper.py", "_build/cache.json", ".git/HEAD"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x")
+    opened = [*map(str, tmp_path.rglob("*.*")), str(tmp_path / ".git" / "HEAD")]
+    opened.append(str(tmp_path / "gone.txt"))
+    compiled = tmp_path / "docs" / "__pycache__" / "helper.cpython-313.pyc"
+    found = dependencies(["numpy", "json"], [*opened, str(compiled)], tmp_path)
+    assert found["distributions"] == {"numpy": importlib.metadata.version("numpy")}
+    assert sorted(found["files"]) == ["data.txt", "docs/helper.py"]
+    assert found["files"]["data.txt"] == file_digest(tmp_path / "data.txt")
+    assert holds(found, tmp_path)
+    (tmp_path / "data.txt").write_text("y")
+    assert not holds(found, tmp_path)
+
+
+def test_a_module_read_in_its_compiled_form_is_its_source(tmp_path):
+    (tmp_path / "helper.py").write_text("x = 1")
+    compiled = tmp_path / "__pycache__" / "helper.cpython-313.pyc"
+    assert list(dependencies([], [str(compiled)], tmp_path)["files"]) == ["helper.py"]
+
+
+def test_what_is_gone_holds_no_more(tmp_path):
+    assert file_digest(tmp_path / "gone") is None
+    assert not holds({"distributions": {"no-such-thing": "1.0"}, "files": {}}, tmp_path)
+    assert not holds({"distributions": {}, "files": {"gone": "abc"}}, tmp_path)

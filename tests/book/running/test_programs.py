@@ -1,0 +1,61 @@
+"""Programs run apart, each as the main module of a process of its own."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from executed_book.running.programs import run_programs
+
+
+def test_programs_run_apart_and_as_main_modules():
+    runs = run_programs(
+        [
+            "import jax\njax.leftover = 1\nprint(__name__, __file__[-10:])",
+            "import jax\nprint(hasattr(jax, 'leftover'))",
+            "import inspect\ndef f():\n    return 1\nprint(inspect.getsource(f))",
+            "import os, sys\nprint(sorted(os.listdir()), sys.argv)",
+            "import atexit\natexit.register(print, 'at exit')\nraise SystemExit(3)",
+            "import pickle\nclass A:\n    pass\nprint(pickle.loads(pickle.dumps(A)))",
+        ]
+    )
+    assert [r.shown for r in runs] == [
+        "__main__ program.py",
+        "False",
+        "def f():\n    return 1",
+        "['program.py'] ['program.py']",
+        "at exit\n(ended with status 3)",
+        "<class '__main__.A'>",
+    ]
+
+
+def test_a_traceback_has_its_ordinary_form():
+    [run] = run_programs(["def f():\n    return 1 / 0\nf()"], fresh=[0])
+    assert run.raised == "ZeroDivisionError: division by zero"
+    lines = run.stderr.splitlines()
+    assert lines[0] == "Traceback (most recent call last):"
+    assert re.fullmatch(r'  File ".*/program.py", line 3, in <module>', lines[1])
+    assert lines[-1] == run.raised
+
+
+def test_a_program_that_hangs_is_killed_with_what_it_started():
+    text = (
+        "import subprocess, sys, time\n"
+        "code = 'import time; time.sleep(60)'\n"
+        "child = subprocess.Popen([sys.executable, '-c', code])\n"
+        "print(child.pid, flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    runs = run_programs([text, "print('other')"], fresh=[0, 1], timeout=2.0)
+    assert runs[0].timed_out
+    assert runs[0].shown.endswith("(stopped at the time limit)")
+    assert runs[1].shown == "other"
+    assert not is_running(int(runs[0].stdout))
+
+
+def is_running(process):
+    try:
+        status = Path(f"/proc/{process}/stat").read_text()
+    except FileNotFoundError:
+        return False
+    return status.rpartition(")")[2].split()[0] != "Z"

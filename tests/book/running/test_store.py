@@ -1,0 +1,92 @@
+"""Entries are whole, sealed, and hold only while what they depend on is as it was."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from executed_book.running.fingerprint import file_digest
+from executed_book.running.store import KEEP_SECONDS, NOTHING, Store
+
+KEY = "0123456789abcdef01234567"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "cache", tmp_path)
+
+
+def test_what_is_kept_is_found_with_its_seal(store):
+    seal = store.save("a/b", KEY, {"text": "é"})
+    assert store.path("a/b", KEY).name == f"a--b-{KEY}.json"
+    assert store.load("a/b", KEY) == {"text": "é", "seal": seal}
+    assert store.load("a/b", KEY[::-1]) is None
+    assert store.save("a/b", KEY, {"text": "other"}) != seal
+
+
+@pytest.mark.parametrize("damage", [b"", b"x\n{}", b"\xff\xfe", None])
+def test_what_is_not_whole_is_not_there(store, damage):
+    store.save("a", KEY, {"text": "long enough"})
+    path = store.path("a", KEY)
+    path.write_bytes(path.read_bytes()[:-3] if damage is None else damage)
+    assert store.load("a", KEY) is None
+
+
+def test_an_entry_holds_while_what_it_read_is_the_same(store, tmp_path):
+    data = tmp_path / "data.txt"
+    data.write_text("1")
+    depends = {"distributions": {}, "files": {"data.txt": file_digest(data)}}
+    store.save("a", KEY, {"depends": depends})
+    assert store.load("a", KEY) is not None
+    data.write_text("2")
+    assert store.load("a", KEY) is None
+
+
+@pytest.mark.parametrize("depends", [{}, [], {"distributions": 3, "files": {}}])
+def test_an_entry_of_another_form_does_not_hold(store, depends):
+    store.save("a", KEY, {"depends": depends})
+    assert store.load("a", KEY) is None
+    store.save("a", KEY, {"depends": NOTHING})
+    assert store.load("a", KEY) is not None
+
+
+def aged(path: Path, seconds: float) -> None:
+    then = time.time() - seconds
+    os.utime(path, (then, then))
+
+
+def test_entries_of_a_name_are_its_own_the_newest_first(store):
+    other = KEY[::-1]
+    for name in ("one", "one-two", "one--three", "[o]ne"):
+        store.save(name, KEY, {})
+    store.save("one", other, {})
+    aged(store.path("one", KEY), 100)
+    assert store.entries("one") == [store.path("one", other), store.path("one", KEY)]
+    assert store.entries("[o]ne") == [store.path("[o]ne", KEY)]
+    assert store.entries("two") == []
+
+
+def test_what_is_used_is_kept_and_what_is_old_goes(store):
+    names = ("used", "old", "new")
+    for name in names:
+        store.save(name, KEY, {})
+        if name != "new":
+            aged(store.path(name, KEY), KEEP_SECONDS + 60)
+    store.load("used", KEY)
+    foreign = [store.folder / "notes.json", store.path("foreign", KEY)]
+    for path in foreign:
+        path.write_text("mine")
+        aged(path, KEEP_SECONDS + 60)
+    store.prune()
+    assert sorted(store.folder.iterdir()) == sorted(
+        [*foreign, store.path("new", KEY), store.path("used", KEY)]
+    )
+
+
+def test_a_folder_that_is_not_there_is_an_empty_store(store):
+    store.prune()
+    assert store.load("a", KEY) is None
+    assert store.entries("a") == []

@@ -1,0 +1,151 @@
+"""A book as far as it is executed, without executing it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from executed_book import book as module
+from executed_book.book import Book, ExecutedPage, Needs, kept, platform_name
+from executed_book.errors import BookError
+from executed_book.model import Cell, Provenance, Run, to_plain
+from executed_book.platforms.records import Record
+from executed_book.programs import NoFaithfulProgram
+from executed_book.programs.snippets import Snippets
+from executed_book.running.store import Store
+from executed_book.settings import Settings
+
+from .made import GPU, chapter, executed, gave, printed
+
+CHAPTER = "---\nfile_format: mystnb\n---\n# One\n\n```{code-cell}\nx = 1\n```\n"
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "one.md").write_text(CHAPTER)
+    (tmp_path / "docs" / "text.md").write_text("# Text\n")
+    return Settings(tmp_path / "docs", tmp_path / "cache")
+
+
+def test_what_has_not_run_is_missing(settings):
+    book, is_whole = kept(settings)
+    assert not is_whole
+    assert [c.docname for c in book.chapters] == ["one"]
+    assert (book.pages, book.errors) == ({}, [])
+
+
+def keep_run(settings: Settings, number_of_cells: int) -> None:
+    """Keep a run of the chapter as a build would, with so many results."""
+    building = module._Building(settings, module.Progress())
+    building._read()
+    results = (gave(printed("kept\n")),) * number_of_cells
+    run = Run("one", 0, Provenance("cpu", "cpu", 1, "1", "1", "3"), (), results)
+    entry = {"run": to_plain(run), "depends": {"distributions": {}, "files": {}}}
+    Store(settings.cache, settings.project).save("one", building.keys["one"], entry)
+
+
+def test_what_has_run_is_taken_with_its_page(settings):
+    keep_run(settings, 1)
+    book, is_whole = kept(settings)
+    assert is_whole
+    assert book.pages["one"].executed.run.results[0].outputs == (printed("kept\n"),)
+    assert book.pages["one"].seal
+
+
+def test_a_kept_run_of_another_number_of_cells_is_none(settings):
+    keep_run(settings, 2)
+    assert kept(settings)[1] is False
+
+
+def test_no_folder_of_chapters(settings, tmp_path):
+    with pytest.raises(BookError, match="nowhere: no such folder of chapters; name"):
+        kept(Settings(tmp_path / "nowhere", settings.cache))
+
+
+def test_a_chapter_that_is_not_there_is_told_with_those_that_are(settings):
+    asked = Settings(settings.source, settings.cache, only=frozenset({"on", "one"}))
+    with pytest.raises(BookError, match="no chapter is called on; there are one"):
+        kept(asked)
+    text = Settings(settings.source, settings.cache, only=frozenset({"text"}))
+    assert kept(text)[0].chapters == []
+
+
+def test_cells_are_counted_by_whether_they_vary():
+    measured, device = frozenset({"measured"}), frozenset({"device"})
+    made = chapter(
+        "a",
+        Cell(2, "b", 1, tags=measured),
+        Cell(3, "c", 1, tags=device),
+        Cell(4, "d", 1, tags=measured | device),
+    )
+    assert Book([made]).count_cells() == (
+        "4 cells: 1 give the same every time, 2 are marked as measured, 1 as"
+        " depending on the device"
+    )
+
+
+SNIPPETS = Snippets([None], "script", "notebook")
+
+
+def test_a_seal_names_all_that_a_page_shows():
+    ran = executed(chapter("x"), gave(), seal="a")
+    other_run = executed(chapter("x"), gave(), seal="b")
+    record = Record(1, "digest", [printed("1\n")], GPU)
+    later = Record(1, "digest", [printed("2\n")], GPU)
+    pages = [
+        ExecutedPage(ran, SNIPPETS),
+        ExecutedPage(other_run, SNIPPETS),
+        ExecutedPage(ran, Snippets([None], "script", "notebook", {0: "why"})),
+        ExecutedPage(ran, Snippets([None], "other", "notebook")),
+        ExecutedPage(ran, Snippets([None], "script", "other")),
+        ExecutedPage(ran, SNIPPETS, {1: [record]}),
+        ExecutedPage(ran, SNIPPETS, {1: [later]}),
+    ]
+    assert len({page.seal for page in pages}) == len(pages)
+    again = ExecutedPage(executed(chapter("x"), gave(), seal="a"), SNIPPETS)
+    assert again.seal == pages[0].seal
+
+
+def test_a_page_with_other_text_shows_the_same_results():
+    page = ExecutedPage(executed(chapter("x"), gave(), seal="a"), SNIPPETS)
+    other = page.with_text(chapter("x", text="other"))
+    assert other.executed.chapter.text == "other"
+    assert other.seal == page.seal
+
+
+def test_what_a_cell_needs():
+    made = executed(chapter("x = 1", "y = 2", "x + 1"), gave(), gave(), gave())
+    assert Needs(made)(3) == {1}
+    assert Needs(made)(1) == set()
+
+
+def test_where_it_cannot_be_told_a_cell_needs_all_before_it(monkeypatch):
+    def refuse(cells: object) -> None:
+        raise NoFaithfulProgram(2, 1, 1, "a magic", "drop it")
+
+    monkeypatch.setattr(module, "Page", refuse)
+    made = executed(chapter("x = 1", "y = 2", "x + 1"), gave(), gave(), gave())
+    assert Needs(made)(3) == {1, 2}
+
+
+def test_a_platform_is_asked_for_only_where_the_environment_does_not_say(monkeypatch):
+    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
+    monkeypatch.setattr(module, "_ask_jax", lambda chosen: f"asked about {chosen}")
+    assert platform_name() == "cpu"
+    monkeypatch.setenv("JAX_PLATFORMS", "cuda,cpu")
+    assert platform_name() == "asked about cuda,cpu"
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        ([], "it said nothing"),
+        (["a", "b "], "b"),
+        (["Unknown flag in XLA_FLAGS: --x", "core dumped"], "Unknown flag in XLA_FL"),
+        (["RuntimeError: no cuda", "For simplicity"], "RuntimeError: no cuda"),
+    ],
+)
+def test_the_line_of_a_dying_process_that_says_why(lines, reason):
+    assert module._reason(lines).startswith(reason)

@@ -1,0 +1,117 @@
+"""What a book's configuration comes to, and what it may not say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from executed_book.errors import BookError
+from executed_book.settings import OPTIONS, PREFIX, RULES, Settings, settings_of
+
+
+def from_conf(root: Path, **options: Any) -> Settings:
+    """The settings of a book whose `conf.py` says this and no more."""
+    get: Callable[[str], Any] = options.get
+    return settings_of(get, root / "docs", root / "conf", root / "cache")
+
+
+def test_a_book_that_says_nothing_is_executed_with_limits_alone(tmp_path):
+    made = from_conf(tmp_path)
+    assert made == Settings(tmp_path / "docs", tmp_path / "cache", jobs=made.jobs)
+    assert made.rules == frozenset()
+    assert (made.pins, made.records, made.only) == (None, None, None)
+    assert made.project == tmp_path
+    assert made.figure_style == {}
+
+
+def test_each_default_is_a_value_that_may_be_said():
+    assert [o.name for o in OPTIONS if not o.is_valid(o.default)] == []
+
+
+def test_folders_are_named_from_where_the_configuration_is(tmp_path):
+    made = from_conf(
+        tmp_path,
+        executed_book_pins="../outputs/pins",
+        executed_book_records="records",
+        executed_book_cache="../kept",
+    )
+    assert made.pins == (tmp_path / "outputs" / "pins").resolve()
+    assert made.records == (tmp_path / "conf" / "records").resolve()
+    assert made.cache == (tmp_path / "kept").resolve()
+
+
+def test_all_rules_or_some(tmp_path):
+    assert from_conf(tmp_path, executed_book_rules="all").rules == set(RULES)
+    some = from_conf(tmp_path, executed_book_rules=["noise", "stderr"])
+    assert some.rules == {"noise", "stderr"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("cache", 3),
+        ("pins", Path("pins")),
+        ("records", ["records"]),
+        ("rules", "noise"),
+        ("rules", ["noize"]),
+        ("claims", {"below": ["What to remember"]}),
+        ("claims", {"under": "What to remember"}),
+        ("bound", "docs/*"),
+        ("bound", [1]),
+        ("cell_seconds", 0),
+        ("cell_seconds", True),
+        ("cell_seconds", "60"),
+        ("output_limit", -1),
+        ("folder", "pages"),
+        ("figures", "jpg"),
+    ],
+)
+def test_what_an_option_may_not_be_is_said_with_what_it_is(tmp_path, name, value):
+    [option] = [option for option in OPTIONS if option.name == name]
+    with pytest.raises(BookError) as caught:
+        from_conf(tmp_path, **{PREFIX + name: value})
+    assert str(caught.value) == (
+        f"conf.py: executed_book_{name} is {value!r}\n    → it is {option.means}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "seconds"),
+    [
+        ({"nb_execution_timeout": 20}, 20.0),
+        ({"nb_execution_timeout": -1}, 180.0),
+        ({"nb_execution_timeout": None}, 180.0),
+        ({"nb_execution_timeout": 20, "executed_book_cell_seconds": 7}, 7),
+    ],
+)
+def test_a_limit_of_myst_nb_holds_unless_ours_is_set(tmp_path, options, seconds):
+    assert from_conf(tmp_path, **options).cell_seconds == seconds
+
+
+def test_patterns_and_errors_are_as_in_sphinx_and_myst_nb(tmp_path):
+    made = from_conf(
+        tmp_path,
+        include_patterns=["a/**"],
+        exclude_patterns=["b"],
+        nb_execution_excludepatterns=["c"],
+        nb_execution_allow_errors=True,
+    )
+    assert (made.include, made.exclude) == (("a/**",), ("b",))
+    assert (made.not_executed, made.may_fail) == (("c",), True)
+
+
+def test_what_is_given_elsewhere_wins(tmp_path):
+    def get(name: str) -> Any:
+        return {"executed_book_folder": "empty"}.get(name)
+
+    made = settings_of(get, tmp_path, tmp_path, tmp_path, folder="page", jobs=7)
+    assert (made.folder, made.jobs) == ("page", 7)
+
+
+def test_only_themed_figures_have_the_books_style(tmp_path):
+    themed = from_conf(tmp_path, executed_book_figures="themed").figure_style
+    assert themed["figure.facecolor"] == "none"
+    assert from_conf(tmp_path, executed_book_figures="svg").figure_style == {}
