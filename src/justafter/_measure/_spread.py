@@ -153,7 +153,10 @@ def _counts(size: int) -> list[int]:
 
 def _reach(size: int) -> tuple[float, float]:
     """From where on following widens, and how many times the blocks' range it adds."""
-    return tuple(float(np.interp(size, _SIZES, at)) for at in (_FOLLOWING, _REACH))
+    following, reach = (
+        float(np.interp(size, _SIZES, at)) for at in (_FOLLOWING, _REACH)
+    )
+    return following, reach
 
 
 def _following(medians: Samples) -> float:
