@@ -34,6 +34,8 @@ executed_book_bound = [
     "start/*",
     "tracing/*",
     "training/*",
+    "transformations/jacobians",
+    "transformations/vectorization",
 ]
 executed_book_cache = "../_build/cache"
 executed_book_claims = {
