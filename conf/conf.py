@@ -34,6 +34,7 @@ executed_book_bound = [
     "start/*",
     "tracing/*",
     "training/*",
+    "transformations/index",
     "transformations/jacobians",
     "transformations/vectorization",
 ]
