@@ -43,6 +43,18 @@ executed_book_claims = {
     "rows": ["cheat-sheet"],
 }
 executed_book_figures = "themed"
+# Colab opens what lies in a repository: owner/name/blob/branch, with a notebook a page.
+NOTEBOOKS = os.environ.get("BOOK_NOTEBOOKS", "")
+executed_book_colab = (
+    f"https://colab.research.google.com/github/{NOTEBOOKS}" if NOTEBOOKS else ""
+)
+executed_book_install_also = {
+    "equinox": "equinox",
+    "flax": "flax",
+    "optax": "optax",
+    "orbax": "orbax-checkpoint",
+    "sklearn": "scikit-learn",
+}
 executed_book_install_line = " ".join(
     [
         f'%pip install -q "jax=={metadata.version("jax")}" matplotlib',
