@@ -85,6 +85,9 @@ html_static_path = [str(HERE / "static")]
 editions = bool(os.environ.get("BOOK_EDITIONS"))
 whole_name = "just-after-execution"
 html_baseurl = os.environ.get("BOOK_URL", "")
+if html_baseurl:
+    html_static_path += [str(HERE.parent / ".github" / "page.png")]
+pages_changes = "../CHANGELOG.md"
 html_additional_pages = {"404": "404.html", "search": "search.html"}
 html_context = {
     "book_url": os.environ.get("BOOK_URL", ""),
