@@ -195,6 +195,16 @@ def editions(session: nox.Session) -> None:
 
 
 @nox.session(python=NEWEST, default=False)
+def wheels(session: nox.Session) -> None:
+    """Build both packages into _build/wheels, as they are published."""
+    _install(session, "docs")
+    folder = str(ROOT / "_build" / "wheels")
+    for project_file in PROJECTS:
+        with session.chdir(Path(project_file).parent):
+            _python(session, "-m", "hatchling", "build", "-d", folder, env={})
+
+
+@nox.session(python=NEWEST, default=False)
 def systems(session: nox.Session) -> None:
     """Train every whole system at its real size, with three seeds, and judge it.
 

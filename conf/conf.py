@@ -47,6 +47,18 @@ executed_book_claims = {
     "rows": ["cheat-sheet"],
 }
 executed_book_figures = "themed"
+# Colab opens what lies in a repository: owner/name/blob/branch, with a notebook a page.
+NOTEBOOKS = os.environ.get("BOOK_NOTEBOOKS", "")
+executed_book_colab = (
+    f"https://colab.research.google.com/github/{NOTEBOOKS}" if NOTEBOOKS else ""
+)
+executed_book_install_also = {
+    "equinox": "equinox",
+    "flax": "flax",
+    "optax": "optax",
+    "orbax": "orbax-checkpoint",
+    "sklearn": "scikit-learn",
+}
 executed_book_install_line = " ".join(
     [
         f'%pip install -q "jax=={metadata.version("jax")}" matplotlib',
@@ -77,6 +89,9 @@ html_static_path = [str(HERE / "static")]
 editions = bool(os.environ.get("BOOK_EDITIONS"))
 whole_name = "just-after-execution"
 html_baseurl = os.environ.get("BOOK_URL", "")
+if html_baseurl:
+    html_static_path += [str(HERE.parent / ".github" / "page.png")]
+pages_changes = "../CHANGELOG.md"
 html_additional_pages = {"404": "404.html", "search": "search.html"}
 html_context = {
     "book_url": os.environ.get("BOOK_URL", ""),

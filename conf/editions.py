@@ -24,6 +24,8 @@ _FOR_SCREENS = (
     "script, noscript, .program-holder, .no-program, .headerlink, .only-dark,"
     " .code-tools, .sd-tab-set > input"
 )
+#: Parts of code that look like the code around them.
+_PLAIN = "pre a, pre span:is(.n, .nn, .o, .p, .w, :not([class]))"
 _NAMESPACES = {
     "svg": "http://www.w3.org/2000/svg",
     "math": "http://www.w3.org/1998/Math/MathML",
@@ -122,6 +124,7 @@ _PAPER = """
 @page { size: A4; margin: 18mm 16mm; }
 body { background: #fff; }
 html .bd-content { display: block; }
+html .bd-content .bd-article h1 { font-size: 20pt; }
 html .bd-content .bd-article { break-before: page; }
 html .bd-content .bd-article:first-child { break-before: auto; }
 """
@@ -144,6 +147,9 @@ def _chapter(site: Path, name: str, known: set[str]) -> str:
         raise ValueError(f"{site / name}: not a page of the book")
     for part in article.select(_FOR_SCREENS):
         part.decompose()
+    # Each mark becomes an element of the file: none for what has no color of its own.
+    for part in article.select(_PLAIN):
+        part.unwrap()
     for part in article.find_all(True):
         _settle(part, name, known)
     article["id"] = _place(name)

@@ -1,7 +1,8 @@
-"""What a page says of itself in its head, and the site's map."""
+"""What a page says of itself in its head, the site's map, and the feed of changes."""
 
 from __future__ import annotations
 
+import hashlib
 import re
 from pathlib import Path
 from typing import Any
@@ -94,12 +95,49 @@ def write_map(app: Sphinx, exception: Exception | None) -> None:
     Path(app.outdir, "sitemap.xml").write_text(text, "utf-8")
 
 
+def feed(changes: str, title: str, base: str) -> str:
+    """What the notes on changes tell readers of the book, as RSS; the newest first."""
+    items = []
+    for section in re.split(r"^## ", changes, flags=re.MULTILINE)[1:]:
+        when, _, rest = section.partition("\n")
+        book = re.search(r"^### The book\n(.*?)(?=^### |\Z)", rest, re.M | re.S)
+        for entry in re.findall(
+            r"^- (.*?)(?=^- |\Z)", book[1] if book else "", re.M | re.S
+        ):
+            said = escape(" ".join(re.sub(r"[*`]", "", entry).split()))
+            mark = hashlib.sha256(entry.encode()).hexdigest()[:16]
+            items.append(
+                f"<item><title>{escape(when.strip())}</title><link>{escape(base)}/</link>"
+                f'<guid isPermaLink="false">{mark}</guid>'
+                f"<description>{said}</description></item>"
+            )
+    return (
+        '<?xml version="1.0" encoding="utf-8"?>\n<rss version="2.0"><channel>'
+        f"<title>{escape(title)}</title><link>{escape(base)}/</link>"
+        f"<description>What has changed in the book</description>\n"
+        + "\n".join(items)
+        + "\n</channel></rss>\n"
+    )
+
+
+def write_feed(app: Sphinx, exception: Exception | None) -> None:
+    """Write `feed.xml`, where the address of the book and its changes are known."""
+    base, changes = app.config.html_baseurl.rstrip("/"), app.config.pages_changes
+    if exception is None and app.builder.name == "html" and base and changes:
+        text = Path(app.confdir, changes).read_text("utf-8")
+        Path(app.outdir, "feed.xml").write_text(
+            feed(text, app.config.project, base), "utf-8"
+        )
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Describe each page, and all of them together."""
     app.connect("doctree-read", note_description)
     app.connect("html-page-context", describe)
     app.connect("html-page-context", plain_corner)
     app.connect("html-page-context", mark_where_one_is, priority=900)
+    app.add_config_value("pages_changes", "", "html", (str,))
     app.connect("build-finished", write_map)
+    app.connect("build-finished", write_feed)
     safe = {"parallel_read_safe": True, "parallel_write_safe": True}
     return {"version": "2", "env_version": 2, **safe}

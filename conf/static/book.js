@@ -13,6 +13,12 @@
     }
   }
 
+  /* The same page of another release opens at the section that one reads. */
+  function keepSection(event) {
+    const link = event.target.closest?.("a.other-release");
+    if (link) link.hash = location.hash;
+  }
+
   /* What scrolls and holds nothing to move to must itself be moved to. */
   function reachScrolling() {
     const boxes = "article :is(.ja-measure, .ja-log, .ja-status, div.math, .output.text_html, .output.text_html > div)";
@@ -45,6 +51,7 @@
   }
 
   matchMedia("print").addEventListener("change", printLight);
+  addEventListener("click", keepSection, { capture: true });
   addEventListener("beforeprint", unfold);
   addEventListener("resize", reachScrolling);
   addEventListener("load", reachScrolling);

@@ -1,5 +1,6 @@
 """What the book's configuration takes from the environment."""
 
+import os
 import runpy
 from pathlib import Path
 
@@ -12,8 +13,8 @@ BUTTONS = ("use_edit_page_button", "use_issues_button", "use_repository_button")
 @pytest.fixture
 def configure(monkeypatch: pytest.MonkeyPatch):
     def _configure(**variables: str) -> dict:
-        for name in ("BOOK_REPOSITORY_URL", "BOOK_REPOSITORY_BRANCH", "BOOK_URL"):
-            monkeypatch.delenv(name, raising=False)
+        for name in [name for name in os.environ if name.startswith("BOOK_")]:
+            monkeypatch.delenv(name)
         for name, value in variables.items():
             monkeypatch.setenv(name, value)
         return runpy.run_path(str(CONF))
@@ -40,3 +41,11 @@ def test_edit_and_issue_links_where_the_repository_is_known(configure):
 def test_the_address_of_the_site(configure):
     assert configure()["html_baseurl"] == ""
     assert configure(BOOK_URL="https://book.example/")["html_baseurl"].endswith("/")
+
+
+def test_colab_where_it_is_known_in_which_repository_the_notebooks_lie(configure):
+    assert configure()["executed_book_colab"] == ""
+    address = configure(BOOK_NOTEBOOKS="someone/book/blob/notebooks")
+    assert address["executed_book_colab"] == (
+        "https://colab.research.google.com/github/someone/book/blob/notebooks"
+    )

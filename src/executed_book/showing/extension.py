@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -132,6 +133,12 @@ class Showing:
         offered = self._taken(app, pagename, context.get("body"))
         context["downloads"] = offered
         root = context["pathto"]("", 1).rstrip("#").rstrip("/") or "."
+        notebook = self._setting("colab")
+        if notebook and self.page(pagename) is not None:
+            address = f"{notebook.rstrip('/')}/{pagename}.ipynb"
+            button = {"type": "link", "url": address, "text": "Colab", "label": "colab"}
+            button["tooltip"] = "Open this page's notebook in Colab"
+            context.setdefault("header_buttons", []).insert(0, button)
         for group in context.get("header_buttons", []):
             if group.get("label") == "download-buttons":
                 group["buttons"][:0] = [
@@ -158,13 +165,25 @@ class Showing:
         page = self.page(docname)
         if page is not None:
             files = {**_downloads(docname), **files}
-            first = self._setting("install_line")
+            first = self._install_line(page)
             plain = page.snippets.notebook
             notebook = notebook_of_page(plain, body, docname, site, page, first)
             texts = [notebook, page.snippets.script, *texts]
         for path, text in zip(files.values(), texts, strict=True):
             write_whole(Path(app.outdir, path), text)
         return files
+
+    def _install_line(self, page: ExecutedPage) -> str:
+        """The line that installs what a notebook needs, with what its page imports."""
+        line = self._setting("install_line")
+        code = "\n".join(cell.source for cell in page.executed.chapter.cells)
+        also: dict[str, str] = getattr(self.app.config, PREFIX + "install_also") or {}
+        needed = [
+            requirement
+            for name, requirement in also.items()
+            if re.search(rf"^\s*(?:import|from) {name}\b", code, re.MULTILINE)
+        ]
+        return " ".join([line, *needed]) if line else ""
 
     def _setting(self, name: str) -> str:
         return str(getattr(self.app.config, PREFIX + name, "") or "")
@@ -291,6 +310,8 @@ def setup_extension(app: Sphinx) -> None:
     app.setup_extension("sphinx_design")
     for option in OPTIONS:
         app.add_config_value(PREFIX + option.name, None, "", ())
+    app.add_config_value(PREFIX + "colab", "", "html", (str,))
+    app.add_config_value(PREFIX + "install_also", {}, "html", (dict,))
     app.add_config_value(PREFIX + "install_line", "", "html", (str,))
     app.add_source_parser(_parser(showing), override=True)
     app.connect("config-inited", showing.read_through_us, priority=100)
