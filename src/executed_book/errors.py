@@ -40,7 +40,7 @@ class PageError(BookError):
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A question to begin a hint with, if something known is called much alike.
 
-    >>> did_you_mean("chekc", ["check", "solution"])
+    >>> did_you_mean("checck", ["check", "solution"])
     "did you mean 'check'? "
     """
     near = difflib.get_close_matches(name, sorted(known), n=1)
