@@ -40,8 +40,8 @@ class PageError(BookError):
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A question to begin a hint with, if something known is called much alike.
 
-    >>> did_you_mean("checck", ["check", "solution"])
-    "did you mean 'check'? "
+    >>> did_you_mean("solutoin", ["check", "solution"])
+    "did you mean 'solution'? "
     """
     near = difflib.get_close_matches(name, sorted(known), n=1)
     return f"did you mean {near[0]!r}? " if near else ""

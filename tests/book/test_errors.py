@@ -35,7 +35,7 @@ def test_what_is_changed_on_an_error_is_told():
 
 def test_nothing_is_meant_that_is_not_alike():
     assert did_you_mean("zebra", ["check", "solution"]) == ""
-    assert did_you_mean("checck", []) == ""
+    assert did_you_mean("solutoin", []) == ""
 
 
 def test_everything_that_is_wrong_is_raised_together():

@@ -165,7 +165,10 @@ def test_tags_are_a_list_or_words(tags):
     [
         ({"tags": 3}, "'tags' is 3\nwrite them as ':tags: [measured, check]'"),
         ({"tags": [3]}, "'tags' is [3]"),
-        ({"tags": ["checck"]}, "unknown cell tag 'checck'\ndid you mean 'check'? tags: "),
+        (
+            {"tags": ["solutoin"]},
+            "unknown cell tag 'solutoin'\ndid you mean 'solution'? tags: ",
+        ),
         ({"tag": ["check"]}, "unknown cell option 'tag'\ndid you mean 'tags'? options"),
         ({"alt": 3}, "option 'alt' is not text\nput it in quotes: :alt: \"3\""),
         ({"raises": "Oh no"}, "option 'raises' is 'Oh no'\nwrite it as :raises: "),
