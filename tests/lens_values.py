@@ -112,6 +112,8 @@ class Values:
             return self._cond(inner, inputs)
         if len(inner) == 1 and len(_inputs(inner[0])) == len(inputs):
             return self._run(inner[0], inputs)
+        if name == "custom_linear_solve":
+            return self._solve(eqn, inputs, index)
         if inner:
             return self._opaque(eqn, inner, inputs, index)
         return self._plain(eqn, inputs, index)
@@ -126,6 +128,22 @@ class Values:
             needs += self._run(jaxpr, given)
         outs = range(len(eqn.outvars))
         return [self._number("made", index, i, needs=needs) for i in outs]
+
+    def _solve(self, eqn: Any, inputs: list[int], index: int) -> list[int]:
+        """The solve runs; the products beside it are there for derivatives."""
+        given, start = {}, 0
+        lengths = eqn.params["const_lengths"]
+        for name, length in zip(lengths._fields, lengths, strict=True):
+            given[f"jaxprs {name}"] = inputs[start : start + length]
+            start += length
+        found = []
+        for key, jaxpr in sub_jaxprs(eqn):
+            if key == "jaxprs solve":
+                found = self._run(jaxpr, [*given[key], *inputs[start:]])
+            else:
+                count = range(len(_inputs(jaxpr)))
+                self._run(jaxpr, [self._number("inside", index, key, i) for i in count])
+        return found
 
     def _cond(self, branches: list[Any], inputs: list[int]) -> list[int]:
         which, *given = inputs
@@ -161,7 +179,7 @@ class Values:
         jaxpr = p["jaxpr"]
         a, b = _scanned(p)
         consts, start, rows = inputs[:a], inputs[a:b], inputs[b:]
-        each = [self._number("row", index, one, needs=[one]) for one in rows]
+        each = [self._row(one, index) for one in rows]
 
         def turn(carry: list[int]) -> tuple[list[int], list[int]]:
             found = self._run(jaxpr, [*consts, *carry, *each])
@@ -173,6 +191,11 @@ class Values:
             self._number("stacked", index, one, needs=[one]) for one in self._stacked
         ]
         return [*ends, *stacked]
+
+    def _row(self, value: int, index: int) -> int:
+        if self._uniform(value) is not None:
+            return self._constant(self._constants[value][0])
+        return self._number("row", index, value, needs=[value])
 
     def _loop(self, turn: Any, start: list[int], index: int) -> list[int]:
         """What changes from turn to turn; the rest is as it was before the loop."""
@@ -203,6 +226,15 @@ class Values:
             found = self._computed(eqn, inputs)
             if found is not None:
                 return found
+        if eqn.primitive.name == "dot_general" and len(eqn.outvars) == 1:
+            known = [self._uniform(one) for one in inputs]
+            if 0 in known:
+                aval = eqn.outvars[0].aval
+                return [self._constant(np.zeros(aval.shape, aval.dtype))]
+            if 1 in known and not eqn.params["dimension_numbers"][0][0]:
+                spread = self._number("spread", inputs[known.index(1) - 1], needs=inputs)
+                self.parts.add(spread)  # times one
+                return [spread]
         if (same := self._same(eqn, inputs)) is not None:
             return [same]
         if eqn.primitive.name in ("lt", "ge") and self._is_never_below(*inputs):
@@ -251,7 +283,9 @@ class Values:
             known = self._uniform(which)
             return None if known is None else cases[int(known)]
         if name in _UNCHANGED:
-            is_same = len(inputs) == 1 and aval == eqn.invars[0].aval
+            before = eqn.invars[0].aval
+            is_same = (aval.shape, aval.dtype) == (before.shape, before.dtype)
+            is_same = is_same and len(inputs) == 1
             return inputs[0] if is_same else None
         if name == "select_if_vmap":  # of Equinox: outside of vmap, the first case
             return inputs[1]
@@ -274,7 +308,7 @@ class Values:
 
     def _uniform(self, value: int) -> Any:
         array = self._constants.get(value)
-        if array is None or not array.size or array.dtype.kind not in "bifu":
+        if array is None or not array.size or array.dtype.kind not in "bifuc":
             return None
         first = array.flat[0]
         return first if (array == first).all() else None
