@@ -40,6 +40,7 @@ class Values:
 
     def __init__(self, jaxpr: Any) -> None:
         self.outputs: dict[int, list[int]] = {}
+        self.renames: dict[int, bool] = {}  # whether it gives what it gets
         self.effects: set[int] = set()
         self.parts: set[int] = set()  # what is there without an equation of its own
         self._numbers: dict[Any, int] = {}
@@ -93,8 +94,9 @@ class Values:
 
         for eqn in body.eqns:
             index, self._index = self._index, self._index + 1
-            found = self._equation(eqn, [read(var) for var in eqn.invars], index)
-            self.outputs[index] = found
+            given = [read(var) for var in eqn.invars]
+            found = self._equation(eqn, given, index)
+            self.outputs[index], self.renames[index] = found, set(found) <= set(given)
             if eqn.effects:
                 self.effects.update(found)
                 self.effects.update(read(var) for var in eqn.invars)
@@ -112,6 +114,8 @@ class Values:
             return self._cond(inner, inputs)
         if len(inner) == 1 and len(_inputs(inner[0])) == len(inputs):
             return self._run(inner[0], inputs)
+        if name == "custom_linear_solve":
+            return self._solve(eqn, inputs, index)
         if inner:
             return self._opaque(eqn, inner, inputs, index)
         return self._plain(eqn, inputs, index)
@@ -126,6 +130,22 @@ class Values:
             needs += self._run(jaxpr, given)
         outs = range(len(eqn.outvars))
         return [self._number("made", index, i, needs=needs) for i in outs]
+
+    def _solve(self, eqn: Any, inputs: list[int], index: int) -> list[int]:
+        """The solve runs; the products beside it are there for derivatives."""
+        given, start = {}, 0
+        lengths = eqn.params["const_lengths"]
+        for name, length in zip(lengths._fields, lengths, strict=True):
+            given[f"jaxprs {name}"] = inputs[start : start + length]
+            start += length
+        found = []
+        for key, jaxpr in sub_jaxprs(eqn):
+            if key == "jaxprs solve":
+                found = self._run(jaxpr, [*given[key], *inputs[start:]])
+            else:
+                count = range(len(_inputs(jaxpr)))
+                self._run(jaxpr, [self._number("inside", index, key, i) for i in count])
+        return found
 
     def _cond(self, branches: list[Any], inputs: list[int]) -> list[int]:
         which, *given = inputs
@@ -161,7 +181,7 @@ class Values:
         jaxpr = p["jaxpr"]
         a, b = _scanned(p)
         consts, start, rows = inputs[:a], inputs[a:b], inputs[b:]
-        each = [self._number("row", index, one, needs=[one]) for one in rows]
+        each = [self._row(one, index) for one in rows]
 
         def turn(carry: list[int]) -> tuple[list[int], list[int]]:
             found = self._run(jaxpr, [*consts, *carry, *each])
@@ -173,6 +193,11 @@ class Values:
             self._number("stacked", index, one, needs=[one]) for one in self._stacked
         ]
         return [*ends, *stacked]
+
+    def _row(self, value: int, index: int) -> int:
+        if self._uniform(value) is not None:
+            return self._constant(self._constants[value][0])
+        return self._number("row", index, value, needs=[value])
 
     def _loop(self, turn: Any, start: list[int], index: int) -> list[int]:
         """What changes from turn to turn; the rest is as it was before the loop."""
@@ -203,26 +228,43 @@ class Values:
             found = self._computed(eqn, inputs)
             if found is not None:
                 return found
-        if (same := self._same(eqn, inputs)) is not None:
-            return [same]
-        if eqn.primitive.name in ("lt", "ge") and self._is_never_below(*inputs):
-            is_ge = eqn.primitive.name == "ge"
-            return [self._constant(np.full(eqn.outvars[0].aval.shape, is_ge))]
+        for rule in (self._product, self._same, self._compared):
+            if (one := rule(eqn, inputs)) is not None:
+                return [one]
         name = eqn.primitive.name
-        key = sorted(inputs) if name in ("add", "mul", "max", "min") else inputs
-        params = repr(sorted(eqn.params.items()))
+        key = tuple(sorted(inputs) if name in _COMMUTE else inputs)
         shapes = str([var.aval for var in eqn.outvars])
-        found = [
-            self._number(name, params, shapes, tuple(key), i, needs=inputs)
-            for i, _ in enumerate(eqn.outvars)
-        ]
+        params = repr(sorted(eqn.params.items()))
+        outs = range(len(eqn.outvars))
+        found = [self._number(name, params, shapes, key, i, needs=inputs) for i in outs]
         if name == "max":
             bounds = [one for one in map(self._uniform, inputs) if one is not None]
             self._least.update(dict.fromkeys(found, *bounds) if bounds else {})
         if name == "integer_pow" and eqn.params["y"] == 3:  # x * x * x holds x * x
             square = repr([("y", 2)])
-            self.parts.add(self._number(name, square, shapes, tuple(key), 0))
+            self.parts.add(self._number(name, square, shapes, key, 0))
         return found
+
+    def _product(self, eqn: Any, inputs: list[int]) -> int | None:
+        """A product with zeros is zero; an outer one with ones repeats the other."""
+        if eqn.primitive.name != "dot_general":
+            return None
+        known, aval = [self._uniform(one) for one in inputs], eqn.outvars[0].aval
+        if 0 in known:
+            return self._constant(np.zeros(aval.shape, aval.dtype))
+        if 1 in known and not eqn.params["dimension_numbers"][0][0]:
+            other = inputs[known.index(1) - 1]
+            spread = self._number("spread", str(aval), other, needs=inputs)
+            self.parts.add(spread)
+            return spread
+        return None
+
+    def _compared(self, eqn: Any, inputs: list[int]) -> int | None:
+        """A comparison with what a value is never below."""
+        name = eqn.primitive.name
+        if name not in ("lt", "ge") or not self._is_never_below(*inputs):
+            return None
+        return self._constant(np.full(eqn.outvars[0].aval.shape, name == "ge"))
 
     def _is_never_below(self, value: int, bound: int) -> bool:
         least, known = self._least.get(value), self._uniform(bound)
@@ -244,53 +286,55 @@ class Values:
     def _same(self, eqn: Any, inputs: list[int]) -> int | None:
         """The input that the result equals, if there is one."""
         name, aval = eqn.primitive.name, eqn.outvars[0].aval
+        before = eqn.invars[0].aval if inputs else None
         if name == "select_n":
             which, *cases = inputs
+            known = self._uniform(which)
             if len(set(cases)) == 1:
                 return cases[0]
-            known = self._uniform(which)
             return None if known is None else cases[int(known)]
-        if name in _UNCHANGED:
-            is_same = len(inputs) == 1 and aval == eqn.invars[0].aval
-            return inputs[0] if is_same else None
         if name == "select_if_vmap":  # of Equinox: outside of vmap, the first case
             return inputs[1]
-        if name in _MOVED_FREELY and aval == eqn.invars[0].aval:
-            return inputs[0]
-        if len(inputs) != 2:
-            return None
-        pairs = [inputs] if name in ("sub", "div", "pow") else [inputs, inputs[::-1]]
-        for one, other in pairs:
-            known = self._uniform(other)
-            place = inputs.index(one)
-            is_whole = eqn.invars[place].aval.shape == aval.shape
-            if known is not None and known in _NEUTRAL.get(name, ()) and is_whole:
-                return one
-            if known is not None and (name, bool(known)) in _ABSORBED:
-                return other
-        if name in ("and", "or", "max", "min") and inputs[0] == inputs[1]:
-            return inputs[0]
-        return None
+        if name in _UNCHANGED and len(inputs) == 1:
+            is_same = (aval.shape, aval.dtype) == (before.shape, before.dtype)
+            return inputs[0] if is_same else None
+        return self._neutral(eqn, inputs) if len(inputs) == 2 else None
+
+    def _neutral(self, eqn: Any, inputs: list[int]) -> int | None:
+        """A sum with zero, a product with one, and the like."""
+        name, shape = eqn.primitive.name, eqn.outvars[0].aval.shape
+        for place in (0, 1) if name not in ("sub", "div", "pow") else (0,):
+            known = self._uniform(inputs[1 - place])
+            if known is None:
+                continue
+            is_whole = eqn.invars[place].aval.shape == shape
+            if known in _NEUTRAL.get(name, ()) and is_whole:
+                return inputs[place]
+            if (name, bool(known)) in _ABSORBED:
+                return inputs[1 - place]
+        is_same = name in ("and", "or", "max", "min") and inputs[0] == inputs[1]
+        return inputs[0] if is_same else None
 
     def _uniform(self, value: int) -> Any:
         array = self._constants.get(value)
-        if array is None or not array.size or array.dtype.kind not in "bifu":
+        if array is None or not array.size or array.dtype.kind not in "bifuc":
             return None
         first = array.flat[0]
         return first if (array == first).all() else None
 
 
-# Of Equinox: they only check how a value is mapped over.
+# They give what they get, where shape and dtype stay; some are Equinox's.
 _UNCHANGED = frozenset({
     "copy", "copy_p", "stop_gradient", "optimization_barrier", "nonbatchable",
-    "unvmap_any", "unvmap_all", "unvmap_max",
+    "unvmap_any", "unvmap_all", "unvmap_max", "reshape", "broadcast_in_dim",
+    "convert_element_type", "squeeze",
 })  # fmt: skip
+_COMMUTE = frozenset({"add", "add_any", "mul", "max", "min", "and", "or"})
 _NEUTRAL: dict[str, tuple[Any, ...]] = {
     "add": (0,), "add_any": (0,), "sub": (0,), "mul": (1,), "div": (1,), "pow": (1,),
     "and": (True,), "or": (False,), "max": (-np.inf,), "min": (np.inf,),
 }  # fmt: skip
 _ABSORBED = {("and", False), ("or", True)}
-_MOVED_FREELY = ("reshape", "broadcast_in_dim", "convert_element_type", "squeeze")
 
 
 def _scanned(params: dict[str, Any]) -> tuple[int, int]:
@@ -318,11 +362,14 @@ def gone_for(view: Lens) -> dict[int, str]:
         results = values.outputs[eqn.index]
         if eqn.primitive in MOVES or _only_renames(eqn):
             moved.update(results)
-        if eqn.fate != "gone":
+        # What holds others has the results of the last one inside it.
+        if eqn.fate in ("kernel", "folded", "view") and not eqn.regions:
             shown.update(results)
 
     def reason(eqn: Equation) -> str:
         results = values.outputs[eqn.index]
+        if values.renames[eqn.index]:
+            return "equal to its input"
         for name, holds in (
             ("not needed", lambda one: one not in needed),
             ("a constant", values.is_constant),

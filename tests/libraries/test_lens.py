@@ -12,6 +12,8 @@ from flax import linen, nnx
 
 from justafter import Lens, lens
 
+from ..lens_values import gone_for
+
 
 @pytest.fixture(autouse=True)
 def _standard_promotion():
@@ -196,6 +198,26 @@ def test_diffrax():
     # Of nearly all it can be told what became of them, though XLA dropped the records
     # of what it wrote anew: it was a half that could not.
     assert len(slope.unknown) < 0.05 * len(slope.primitives)
+
+
+def test_all_that_is_gone_of_diffrax_is_so_by_algebra():
+    def end(y):
+        term = diffrax.ODETerm(lambda t, y, args: -y)
+        steps = diffrax.PIDController(rtol=1e-3, atol=1e-3)
+        solution = diffrax.diffeqsolve(
+            term, diffrax.Tsit5(), 0.0, 1.0, 0.1, y, stepsize_controller=steps
+        )
+        return solution.ys.sum()
+
+    view = lens(jax.grad(end), jnp.ones(2))
+    found = gone_for(view)
+    assert len(found) > 1000
+    # Algebra does not see that a loop's test keeps its flag true: the flag is carried
+    # no more, and what would compute it for the next turn is gone.
+    left = [view.equations[i] for i, reason in found.items() if reason == "?"]
+    assert len(left) <= 4
+    assert {eqn.primitive for eqn in left} <= {"lt", "and"}
+    assert {eqn.outputs for eqn in left} <= {("bool[]",)}
 
 
 def test_a_wrapper_that_lowers_something_else():

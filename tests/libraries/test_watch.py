@@ -149,17 +149,6 @@ def test_methods_and_callable_modules():
     assert log["Model"].traces == log[jitted].traces == 1
 
 
-def test_a_reason_names_what_differs_in_a_module():
-    step, model = filtered()
-    wider = eqx.nn.MLP(3, 2, 5, 1, key=jax.random.key(0))
-    with watch(only=step) as log:
-        step(model, rows(1))
-        step(wider, rows(1))
-    for reason in log[step].history[1].why:
-        was, now = reason.text.split(", now ") if ", now " in reason.text else "ab"
-        assert was.rpartition("was ")[2] != now
-
-
 def test_a_library_is_one_line_of_the_table():
     def solve(y):
         term = diffrax.ODETerm(lambda t, y, args: -y)
@@ -222,3 +211,31 @@ def test_a_function_warmed_up_before(made):
     with watch(only=step) as log:
         step(model, rows(6))
     assert log[step].history[0].why[0].kind == "new shape"
+
+
+def test_a_reason_names_what_differs_in_a_model_and_no_more():
+    key, x = jax.random.key(0), jnp.ones((4, 3))
+
+    def mlp(width=8, depth=1, act=jax.nn.relu):
+        return eqx.nn.MLP(3, 1, width, depth, activation=act, key=key)
+
+    @eqx.filter_jit
+    def predict(model, x):
+        return jax.vmap(model)(x)
+
+    first = jax.jit(lambda model, x: x @ model.layers[0].weight.T)
+    models = mlp(), mlp(act=jax.nn.silu), mlp(16)
+    with watch() as log:
+        for model in models:
+            predict(model, x)
+            first(eqx.filter(model, eqx.is_array), x)
+    shown = [str(why) for one in log[predict].history for why in one.why]
+    assert "static value: static[1].activation was relu, now silu" in shown
+    (wider,) = [text for text in shown if "was 8, now 16" in text and "static" in text]
+    assert "static[1].layers[0].out_features was 8, now 16" in wider
+    parts = [part for text in shown for part in text.split("; ") if ", now " in part]
+    assert all(one.split(" was ")[1].count(", now ") == 1 for one in parts)
+    assert "PyTreeDef" not in repr(log)
+    (tree, *_) = log[first].history[-1].why
+    assert tree.kind == "tree structure"
+    assert "model.layers[0].out_features was 8, now 16" in tree.text

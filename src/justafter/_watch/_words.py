@@ -9,6 +9,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 import jax
+from jax.tree_util import PyTreeDef
 
 from .. import _functions
 
@@ -25,9 +26,11 @@ def words(value: Any) -> str:
     """
     if isinstance(value, type | types.FunctionType | types.BuiltinFunctionType):
         return value.__qualname__
+    if callable(getattr(value, "__wrapped__", None)):  # a jitted function, say
+        return str(getattr(value, "__qualname__", cut(plain(repr(value)))))
     if isinstance(value, jax.sharding.Mesh | jax.sharding.AbstractMesh):
         return mesh_words(value) or "None"
-    return cut(plain(repr(value)))
+    return cut(plain(repr(_opened(value))))
 
 
 def mesh_words(mesh: Any) -> str:
@@ -72,7 +75,35 @@ def change(name: str, old: Any, new: Any) -> str:
     return "; ".join(found[:_TOLD]) + more
 
 
+def _opened(value: Any) -> Any:
+    """What a library flattened into leaves and a structure, whole again.
+
+    A structure alone is filled with None.
+    """
+    if isinstance(value, PyTreeDef):
+        leaves, tree = [None] * value.num_leaves, value
+    elif _is_flattened(value):
+        leaves, tree = value
+    elif type(value) is tuple:
+        return tuple(map(_opened, value))
+    else:
+        return value
+    try:
+        return tree.unflatten(leaves)
+    except Exception:  # a class that takes no such leaves: left as it is
+        return value
+
+
+def _is_flattened(value: Any) -> bool:
+    is_pair = type(value) is tuple and len(value) == 2
+    if not is_pair or not isinstance(value[1], PyTreeDef):
+        return False
+    leaves, tree = value
+    return isinstance(leaves, list | tuple) and len(leaves) == tree.num_leaves
+
+
 def _changes(name: str, old: Any, new: Any, depth: int) -> Iterator[str]:
+    old, new = _opened(old), _opened(new)
     if type(old) is type(new) and depth < 8:
         before, now = dict(_parts(old)), dict(_parts(new))
         different = [
@@ -183,11 +214,19 @@ def _tree_changes(
     if keys[0] != keys[1]:
         yield from _counts(path, keys, old, new)
     elif before[0] is not dict and before[1] != now[1]:
-        yield change(f"the static part of {path or 'the call'}", before[1], now[1])
+        yield change(path or "the call", *_static_parts(old, new))
     else:
         parts = zip(keys[1], old.children(), new.children(), strict=True)
         for key, a, b in parts:
             yield from _tree_changes(path + key, a, b)
+
+
+def _static_parts(old: Any, new: Any) -> tuple[Any, Any]:
+    """What two nodes of one class keep beside their children: the nodes themselves."""
+    nodes = _opened(old), _opened(new)
+    if type(nodes[0]) is type(nodes[1]) and dict(_parts(nodes[1])):
+        return nodes
+    return old.node_data()[1], new.node_data()[1]
 
 
 def _pairs(path: str, old: Any, new: Any, names: Sequence[str]) -> Iterator[str]:
@@ -220,11 +259,22 @@ def _keys(kind: Any, data: Any, tree: Any) -> list[str]:
     if hasattr(kind, "_fields"):
         return [f".{name}" for name in kind._fields]
     names = [f.name for f in fields(kind)] if is_dataclass(kind) else []
-    return [f".{name}" for name in names] if len(names) == count else _indices(count)
+    if len(names) == count:
+        return [f".{name}" for name in names]
+    return _registered(tree) or [f"<part {i}>" for i in range(count)]
 
 
-def _indices(count: int) -> list[str]:
-    return [f"<part {i}>" for i in range(count)]
+def _registered(tree: Any) -> list[str]:
+    """The keys that a class has given its children, as JAX writes them."""
+    node = _opened(tree)
+    try:
+        pairs, _ = jax.tree_util.tree_flatten_with_path(
+            node, is_leaf=lambda one: one is not node
+        )
+    except Exception:  # a class without keys, or one that was not filled
+        return []
+    keys = [jax.tree_util.keystr(path) for path, _ in pairs]
+    return keys if len(keys) == len(tree.children()) else []
 
 
 def _counts(path: str, keys: list[list[str]], old: Any, new: Any) -> Iterator[str]:
