@@ -62,7 +62,10 @@ class Shell:
         return tuple(map(self._evaluate, expressions))
 
     def _evaluate(self, expression: str) -> ValueResult:
-        code = "f" + repr("{" + expression + "}")
+        # As it stands, not as `repr` writes it, which would escape what is in it. The
+        # space keeps the brace of a set or a dict from being read as an escaped one.
+        space = " " if expression.startswith("{") else ""
+        code = f'f"""{{{space}{expression}}}"""'
         self.outputs.clear()
         try:
             # The chapter's own code, in the chapter's own namespace.
