@@ -165,9 +165,9 @@ def test_the_way_out_is_the_one_that_is_followed(told, name):
 
 
 @pytest.fixture(scope="module")
-def followed(told, tmp_path_factory) -> tuple[int, dict[str, str], str]:
+def built_again(told, tmp_path_factory) -> tuple[int, dict[str, str], str]:
     """The same chapters after each way out: status, errors by chapter, what it says."""
-    book = new_book(tmp_path_factory.mktemp("followed"))
+    book = new_book(tmp_path_factory.mktemp("built-again"))
     for name, way in WAYS.items():
         said = hint(told[1][name])
         cells = way.cells(FAULTS[name].cells, said)
@@ -177,12 +177,12 @@ def followed(told, tmp_path_factory) -> tuple[int, dict[str, str], str]:
 
 
 @pytest.mark.parametrize("name", WAYS)
-def test_a_way_out_leads_out(followed, name):
-    assert name not in followed[1], followed[1][name]
+def test_a_way_out_leads_out(built_again, name):
+    assert name not in built_again[1], built_again[1][name]
 
 
-def test_all_ways_out_lead_out(followed):
-    status, _, output = followed
+def test_all_ways_out_lead_out(built_again):
+    status, _, output = built_again
     assert status == 0, output
 
 
