@@ -11,6 +11,7 @@ import fcntl
 import hashlib
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -168,8 +169,29 @@ def tests(session: nox.Session) -> None:
 def site(session: nox.Session) -> None:
     """Look at every page of _build/html in a browser: search, weight, axe."""
     _install(session, "tests")
-    command = ("-m", "pytest", "-m", "site", "tests/site")
+    # Half of the time a page is waited for: more of them at once than there are cores.
+    together = ("-n4", "--dist=worksteal")
+    command = ("-m", "pytest", "-m", "site", *together, "--durations=5", "tests/site")
     _python(session, *command, *session.posargs, env={"JAX_PLATFORMS": "cpu"})
+
+
+@nox.session(python=NEWEST, default=False)
+def editions(session: nox.Session) -> None:
+    """Make the whole book as an EPUB and, of _build/html, as a PDF.
+
+    They lie in _build/editions. A site that was built with BOOK_EDITIONS set links
+    them from its landing page.
+    """
+    _install(session, "tests")
+    folder = Path("_build/editions")
+    folder.mkdir(parents=True, exist_ok=True)
+    env = {"JAX_PLATFORMS": "cpu"}
+    made, name = Path("_build/epub"), "just-after-execution"
+    sphinx = ("-m", "sphinx", "-q", "-t", "epub", "-b", "epub", "-c", "conf")
+    doctrees = ("-d", "_build/epub-doctrees")
+    _python(session, *sphinx, *doctrees, "docs", str(made), env=env)
+    shutil.copyfile(made / f"{name}.epub", folder / f"{name}.epub")
+    _python(session, "conf/editions.py", "_build/html", f"{folder / name}.pdf", env=env)
 
 
 @nox.session(python=NEWEST, default=False)
@@ -290,6 +312,13 @@ def drift(session: nox.Session) -> None:
 
 
 @nox.session(python=NEWEST, default=False)
+def references(session: nox.Session) -> None:
+    """Fetch anew what other projects document, for the links of names; see the diff."""
+    _install(session, "docs")
+    _python(session, "conf/references.py", env={})
+
+
+@nox.session(python=NEWEST, default=False)
 def linkcheck(session: nox.Session) -> None:
     """Follow every link of the book to other sites."""
     _install(session, "docs")
@@ -346,13 +375,27 @@ def lock(session: nox.Session) -> None:
 # The instruments, and the engine that executes the book.
 PROJECTS = ["pyproject.toml", "src/executed_book/pyproject.toml"]
 
+BROUGHT = (
+    *("jax", "jaxlib", "ml-dtypes", "opt-einsum", "numpy", "scipy", "matplotlib"),
+    *("contourpy", "cycler", "fonttools", "kiwisolver", "pillow", "pyparsing"),
+    *("packaging", "python-dateutil", "six"),
+)
+NOT_IMPORTED = (
+    *("babel", "debugpy", "jedi", "parso", "prompt-toolkit", "sqlalchemy", "uvloop"),
+    *("wcwidth", "tzdata"),
+)
+
 LOCKS = {
     "docs": [*PROJECTS, "--group=docs"],
     "tests": [*PROJECTS, "--group=tests"],
     "lint": ["--group=lint", "--constraints=requirements-docs.txt"],
     "nox": ["--group=nox"],
-    # What a machine needs that brings its own JAX, NumPy and Matplotlib.
-    "record": ["--group=record", "--constraints=requirements-docs.txt"],
+    # What a machine needs that brings its own JAX, NumPy and Matplotlib: what comes
+    # with these is left out, and so is what recording never imports, for its size.
+    "record": [
+        *("--group=record", "--constraints=requirements-docs.txt"),
+        *(f"--no-emit-package={name}" for name in (*BROUGHT, *NOT_IMPORTED)),
+    ],
     # Only what JAX needs besides; the rest comes from the book's own lock.
     "gpu": ["--group=gpu", "--constraints=requirements-docs.txt"],
     "tpu": ["--group=tpu", "--constraints=requirements-docs.txt"],

@@ -17,10 +17,12 @@ copyright = "the contributors. Text and code under the Apache License 2.0"
 extensions = [
     "myst_nb",
     "executed_book",
+    "editions",
     "finding",
     "lean",
     "mathml",
     "pages",
+    "references",
     "whole",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
@@ -68,6 +70,7 @@ nb_code_prompt_hide = "Hide the {type}"
 
 templates_path = [str(HERE / "templates")]
 html_static_path = [str(HERE / "static")]
+editions = bool(os.environ.get("BOOK_EDITIONS"))
 whole_name = "just-after-execution"
 html_baseurl = os.environ.get("BOOK_URL", "")
 html_additional_pages = {"404": "404.html", "search": "search.html"}
@@ -106,6 +109,26 @@ html_theme_options = {
     "use_issues_button": bool(REPOSITORY),
     "use_repository_button": bool(REPOSITORY),
 }
+
+epub_author = author
+epub_description = "JAX for people who know NumPy, with every output executed."
+epub_identifier = html_baseurl or whole_name
+epub_publisher = author
+epub_scheme = "URL" if html_baseurl else "ID"
+epub_basename = whole_name
+epub_copyright = copyright
+epub_css_files = ["book.css"]
+epub_show_urls = "no"
+epub_tocdepth = 2
+if "tags" in globals() and tags.has("epub"):  # noqa: F821 (Sphinx gives it)
+    # A book without scripts, which its reader's device lays out.
+    of_sites = {"finding", "lean", "whole"}
+    extensions = [name for name in extensions if name not in of_sites]
+    templates_path = []
+    html_static_path = [str(HERE / "epub")]
+    html_css_files = html_js_files = []
+    html_additional_pages = {}
+    version = metadata.version("jax")
 
 
 def setup(app):

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 
-#: Where the environment keeps each page's description.
-ATTRIBUTE = "pages_descriptions"
+#: What a page's metadata call its description; a page may give its own.
+DESCRIPTION = "description"
 
 _LONGEST = 200
+
+_EMPTY_HEADER = re.compile(r'<th class="head[^"]*">\s*(?:<p>\s*</p>)?\s*</th>')
 
 
 def description_of(doctree: nodes.document | None) -> str:
@@ -27,20 +31,24 @@ def description_of(doctree: nodes.document | None) -> str:
     return text[:_LONGEST].rpartition(" ")[0].rstrip(",;:") + " …"
 
 
+def said_of(env: BuildEnvironment, docname: str) -> str:
+    """A page's description; empty where it has none."""
+    known = docname in env.metadata
+    return str(env.metadata[docname].get(DESCRIPTION, "")) if known else ""
+
+
 def describe(
     app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any
 ) -> None:
     """Give the page its description; the whole book's, where it has none."""
-    said: dict[str, str] = getattr(app.env, ATTRIBUTE, {})
-    whole = said.get(app.config.root_doc, app.config.project)
-    context["description"] = said.get(page) or whole
+    whole = said_of(app.env, app.config.root_doc) or app.config.project
+    context["description"] = said_of(app.env, page) or whole
 
 
 def note_description(app: Sphinx, doctree: nodes.document) -> None:
     """Keep what a page is about, for its head and for the list of all pages."""
-    said = getattr(app.env, ATTRIBUTE, None) or {}
-    said[app.env.current_document.docname] = description_of(doctree)
-    setattr(app.env, ATTRIBUTE, said)
+    facts = app.env.metadata[app.env.current_document.docname]
+    facts.setdefault(DESCRIPTION, description_of(doctree))
 
 
 def mark_where_one_is(
@@ -64,6 +72,15 @@ def mark_where_one_is(
     context["generate_toctree_html"] = marked
 
 
+def plain_corner(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """Have no headers that are empty: the corner of a table is a cell as others are."""
+    body = context.get("body")
+    if body is not None:
+        context["body"] = _EMPTY_HEADER.sub("<td></td>", body)
+
+
 def write_map(app: Sphinx, exception: Exception | None) -> None:
     """Write `sitemap.xml`, where it is known at which address the book stands."""
     base = app.config.html_baseurl.rstrip("/")
@@ -81,6 +98,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Describe each page, and all of them together."""
     app.connect("doctree-read", note_description)
     app.connect("html-page-context", describe)
+    app.connect("html-page-context", plain_corner)
     app.connect("html-page-context", mark_where_one_is, priority=900)
     app.connect("build-finished", write_map)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
+    safe = {"parallel_read_safe": True, "parallel_write_safe": True}
+    return {"version": "2", "env_version": 2, **safe}

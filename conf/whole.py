@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pages import ATTRIBUTE as DESCRIPTIONS
+from pages import said_of
 from sphinx.application import Sphinx
 
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)  # the first date that a zip can hold
@@ -45,12 +45,11 @@ def _files(site: Path) -> Iterator[Path]:
 
 def list_of_texts(app: Sphinx) -> str:
     """What `llms.txt` says: each page as Markdown, with what it is about."""
-    said: dict[str, str] = getattr(app.env, DESCRIPTIONS, {})
     base = app.config.html_baseurl.rstrip("/")
     lines = [
         f"# {app.config.project}",
         "",
-        f"> {said.get(app.config.root_doc, '')}",
+        f"> {said_of(app.env, app.config.root_doc)}",
         "",
     ]
     for docname in sorted(app.env.found_docs):
@@ -58,7 +57,7 @@ def list_of_texts(app: Sphinx) -> str:
         place = (
             f"{base}/_downloads/{docname}.md" if base else f"_downloads/{docname}.md"
         )
-        about = said.get(docname, "")
+        about = said_of(app.env, docname)
         lines.append(f"- [{title}]({place})" + (f": {about}" if about else ""))
     return "\n".join(lines) + "\n"
 

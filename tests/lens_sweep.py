@@ -32,6 +32,8 @@ from jax import lax
 
 from justafter import Lens, lens
 
+from .lens_values import gone_for
+
 S = jax.ShapeDtypeStruct
 A, B3 = S((3, 3), "float32"), S((2, 3, 3), "float32")
 V, N = S((4,), "float32"), S((4,), "int32")
@@ -331,6 +333,7 @@ class Tally:
     unknown: int = 0
     gone: int = 0
     added: int = 0
+    unproven: int = 0
     skipped: list[str] = field(default_factory=list)
 
 
@@ -341,6 +344,7 @@ class Sweep:
     tallies: dict[str, Tally] = field(default_factory=lambda: defaultdict(Tally))
     wrong: list[str] = field(default_factory=list)
     unsure: list[str] = field(default_factory=list)
+    unproven: list[str] = field(default_factory=list)
 
     def look(self, family: str, name: str, fn: Callable[..., Any], args: Any) -> None:
         """Look at one function, and hold it against its text."""
@@ -358,7 +362,7 @@ class Sweep:
         tally.gone += len(view.gone)
         tally.added += sum(kernel.appeared for kernel in view.kernels)
         self._check_links(f"{family}: {name}", view, tally)
-        self._check_gone(f"{family}: {name}", view)
+        self._check_gone(f"{family}: {name}", view, tally)
 
     def _check_links(self, name: str, view: Lens, tally: Tally) -> None:
         text = view._compiled.hlo
@@ -384,8 +388,13 @@ class Sweep:
         if seen != watched_in(text):
             self.wrong.append(f"{name}: {watched_in(text)} in the text, seen {seen}")
 
-    def _check_gone(self, name: str, view: Lens) -> None:
+    def _check_gone(self, name: str, view: Lens, tally: Tally) -> None:
         """Nothing is gone whose work the text holds, but what another one computes."""
+        for index, reason in gone_for(view).items():
+            if reason == "?":
+                tally.unproven += 1
+                eqn = view.equations[index]
+                self.unproven.append(f"{name}: {index} {eqn.text[:80]}")
         text = watched_in(view._compiled.hlo)
         for eqn in view.gone:
             pairs = WATCHED.items()
@@ -451,7 +460,8 @@ def sweep(only: str = "", slopes: bool = True) -> Sweep:
 def table(found: Sweep) -> str:
     """Write the coverage and the share of links that are exact."""
     head = f"{'family':<40}{'tried':>6}{'eqns':>7}{'kernels':>8}{'heavy':>7}"
-    head += f"{'exact':>7}{'infer':>7}{'one of':>7}{'gone':>7}{'unsure':>7}{'added':>7}"
+    names = ("exact", "infer", "one of", "gone", "open", "unsure", "added")
+    head += "".join(f"{name:>7}" for name in names)
     lines = [head]
     total = Tally()
     for one in found.tallies.values():
@@ -460,8 +470,9 @@ def table(found: Sweep) -> str:
                 setattr(total, key, getattr(total, key) + getattr(one, key))
     for family, one in (*found.tallies.items(), ("all", total)):
         numbers = (one.tried, one.equations, one.kernels, one.watched, one.exact)
-        numbers += (one.inferred, one.choices, one.gone, one.unknown, one.added)
-        widths = (6, 7, 8, 7, 7, 7, 7, 7, 7, 7)
+        numbers += (one.inferred, one.choices, one.gone)
+        numbers += (one.unproven, one.unknown, one.added)
+        widths = (6, 7, 8, 7, 7, 7, 7, 7, 7, 7, 7)
         cells = zip(numbers, widths, strict=True)
         lines.append(f"{family:<40}" + "".join(f"{n:>{w}}" for n, w in cells))
     share = total.exact / max(total.watched, 1)
@@ -471,6 +482,8 @@ def table(found: Sweep) -> str:
     lines.append("  " + " ".join(skipped))
     lines.append(f"one of several ({len(found.unsure)}):")
     lines += [f"  {one}" for one in found.unsure]
+    lines.append(f"gone, and algebra alone does not say why ({len(found.unproven)}):")
+    lines += [f"  {one}" for one in found.unproven]
     lines.append(f"wrong ({len(found.wrong)}):")
     lines += [f"  {one}" for one in found.wrong]
     return "\n".join(lines)

@@ -537,3 +537,13 @@ def test_a_file_that_is_gone_is_said(tmp_path):
     path.unlink()
     (note,) = lens(module.f, V).notes
     assert note.startswith("No source for f: gone.py is not on disk any more.")
+
+
+def test_both_bounds_of_a_clamp_are_in_its_kernel():
+    view = lens(jax.nn.relu6, jnp.ones((3, 3)))
+    bounds = [eqn for eqn in view.equations if eqn.primitive in ("max", "min")]
+    assert [eqn.fate for eqn in bounds] == ["kernel", "kernel"]
+    view = lens(lambda x: jnp.clip(jnp.maximum(x, 0.0) + 1, 2.0, 3.0), jnp.ones(3))
+    assert {e.fate for e in view.equations if e.primitive in ("max", "min")} == {
+        "kernel"
+    }

@@ -1,5 +1,5 @@
 /* A plain copy button for every block of code that one may want to run; what scrolls
- * is reached by keyboard; and what is folded for a screen is open on paper. */
+ * is reached by keyboard; and paper is white, with what is folded for a screen open. */
 (() => {
   "use strict";
 
@@ -32,6 +32,19 @@
     addEventListener("afterprint", () => opened.forEach((box) => { box.open = false; }), { once: true });
   }
 
+  /* Paper is white, whatever the screen was: also what cells show in colors of their own. */
+  function printLight({ matches }) {
+    const { dataset } = document.documentElement;
+    if (matches) {
+      dataset.onScreen = dataset.theme;
+      dataset.theme = "light";
+    } else if (dataset.onScreen) {
+      dataset.theme = dataset.onScreen;
+      delete dataset.onScreen;
+    }
+  }
+
+  matchMedia("print").addEventListener("change", printLight);
   addEventListener("beforeprint", unfold);
   addEventListener("resize", reachScrolling);
   addEventListener("load", reachScrolling);

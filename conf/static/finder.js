@@ -21,11 +21,12 @@
     [/\bxla_force_host_platform_device_count\b/g, "jax_num_cpu_devices devices"],
     [/\b(without|avoid(ing)?|stop|prevent(ing)?|reduce|too many|every call|each time|keeps?)\b(?=.*\b(re-?)(compil|trac))/g, "retrace"],
     [/\w\[[^\]]*\]\s*[-+*\/]?=(?!=)/g, "assignment immutable at set"],
-    [/\b(slower|faster) than (numpy|python|pytorch|torch|numba)\b/g, "overhead timing compiling"],
+    [/\b(slower|faster) than (numpy|python|pytorch|torch|numba)\b/g, "overhead small timing compiling"],
     [/\b(re-?compil\w*|re-?trac\w*)/g, "retracing retrace again"],
     [/\bmnist\b/g, "handwritten digits"],
     [/\b(conjugate gradients?|linear solve)\b/g, "cg linear system"],
     [/\b(cumulative|prefix) sums?\b/g, "cumsum associative_scan"],
+    [/\bparallel (prefix|scan)\b/g, "associative_scan order matter"],
     [/\b(save|load|restore|write).*\b(model|parameters|weights|checkpoint)|checkpoint.*\b(disk|file)\b/g, "checkpoint saved orbax"],
     [/\b(call|run) (a )?(python|host|numpy) (function|code)/g, "callback pure_callback io_callback"],
     [/\b(perfetto|tensorboard|xprof|trace viewer)\b/g, "profiler recording run"],
@@ -40,13 +41,16 @@
     [/\b(for|python) loops?\b/g, "loop fori_loop scan"],
     [/\bwhile loops?\b/g, "while_loop loop"],
     [/\bif (statements?|else|conditions?)|\bif[- ]else\b/g, "cond where control flow branch"],
-    [/\b(slower than|speed up|speed|slow|faster|too slow|performance)\b/g, "fast performance timing time"],
+    [/\b(slower(?! than (numpy|python|pytorch|torch|numba))|speed up|speed|slow|faster|too slow|performance)\b/g, "fast performance timing time"],
     [/\b(benchmark(ing)?|time it|timeit|timing|how long)\b/g, "timing measure block_until_ready"],
     [/\bdata[- ]?parallel(ism)?\b/g, "data parallel sharding batch devices"],
     [/\b(model|tensor)[- ]?parallel(ism)?\b/g, "sharding mesh axis"],
     [/\bgradient checkpoint(ing)?\b/g, "checkpoint remat memory"],
     [/\bhyper-?parameters?\b/g, "static arguments"],
     [/\brandom (seed|state|number generator)\b/g, "key random"],
+    [/\bsame (random )?(numbers?|values?|draws?)\b/g, "one key use twice"],
+    [/\bkeys? (in|inside|for) .*\b(loop|steps?)\b/g, "key every step split fold_in"],
+    [/\bappend(ing)? to (a )?list\b/g, "outside purity side effect"],
     [/\bdead code\b/g, "removes unused"],
     [/\bstop[- ]?gradients?\b/g, "stop_gradient"],
     [/\bcustom (derivatives?|gradients?)\b/g, "custom_vjp custom_jvp"],
@@ -96,9 +100,12 @@
   const stemmer = typeof EnglishStemmer === "function" ? new EnglishStemmer() : null;
   const stems = new Map();
 
+  /* A vector has nothing to do with vectorizing, whose stem would be the same. */
+  const apart = (word) => (/^vectori[sz]/.test(word) ? "vectoriz" : null);
+
   function stem(word) {
     if (!stems.has(word)) {
-      stems.set(word, stemmer && /^[a-z]+$/.test(word) ? stemmer.stemWord(word) : word);
+      stems.set(word, apart(word) ?? (stemmer && /^[a-z]+$/.test(word) ? stemmer.stemWord(word) : word));
     }
     return stems.get(word);
   }

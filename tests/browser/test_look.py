@@ -291,3 +291,30 @@ def test_previous_and_next_lead_through_the_book(visit):
         "A page of prose",
         "Sentences with receipts",
     ]
+
+
+# What of each element depends on the theme, as it is printed.
+COLORS = """
+() => [...document.querySelectorAll("body, article, article *")]
+  .filter((element) => element.checkVisibility())
+  .map((element) => {
+    const { color, backgroundColor, borderColor, fill } = getComputedStyle(element);
+    const name = element.getAttribute("class");
+    return [element.tagName, name, color, backgroundColor, borderColor, fill];
+  })
+"""
+
+
+@pytest.mark.parametrize("name", ["everything.html", "receipts.html"])
+def test_paper_is_the_same_whatever_the_screen_was(visit, name):
+    printed = []
+    for theme in ("light", "dark"):
+        page = visit(name, theme=theme).page
+        page.emulate_media(media="print", color_scheme=theme)
+        page.wait_for_function("document.documentElement.dataset.theme === 'light'")
+        printed.append([tuple(each) for each in page.evaluate(COLORS)])
+    light, dark = printed
+    assert [both for both in zip(light, dark, strict=True) if both[0] != both[1]] == []
+    assert page.evaluate(FAINT_TEXTS) == []
+    page.emulate_media(media="screen", color_scheme="dark")
+    page.wait_for_function("document.documentElement.dataset.theme === 'dark'")

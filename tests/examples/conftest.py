@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import importlib
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,12 +45,23 @@ def usual_promotion() -> Iterator[None]:
         yield
 
 
+@functools.cache
+def compiled() -> dict[str, str]:
+    """Variables with which JAX keeps what it compiles, for all runs of a program."""
+    folder = tempfile.mkdtemp(prefix="compiled-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return {
+        "JAX_COMPILATION_CACHE_DIR": folder,
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    }
+
+
 def program(name: str, folder: Path, *options: str) -> subprocess.Popen:
     """Start a program of `examples/` in a folder, as a reader would."""
     return subprocess.Popen(
         [sys.executable, str(EXAMPLES / f"{name}.py"), *options],
         cwd=folder,
-        env={**os.environ, "JAX_PLATFORMS": "cpu", "MPLBACKEND": "agg"},
+        env={**os.environ, "JAX_PLATFORMS": "cpu", "MPLBACKEND": "agg", **compiled()},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -8,11 +8,29 @@ from playwright.sync_api import Browser
 
 from .conftest import PAGES
 
-RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]}
-
+RULES = {
+    "resultTypes": ["violations"],
+    "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"],
+}
 
 #: How a page is looked at, one after the other in one tab: each theme and each width.
 LOOKS = (("light", 1280), ("dark", 390))
+
+# A page has thousands of tokens of code, which differ in their color alone. Of those
+# that the style sheet cannot tell apart, the first is looked at; the others are text.
+ONE_OF_EACH = """() => {
+  const seen = new Set();
+  for (const token of document.querySelectorAll("article pre span:not(:has(*))")) {
+    const chain = [];
+    for (let each = token; each.tagName !== "ARTICLE"; each = each.parentElement) {
+      chain.push(each.tagName, each.className, each.getAttribute("style"));
+    }
+    const look = chain.join("|");
+    if (seen.has(look)) token.replaceWith(...token.childNodes);
+    seen.add(look);
+  }
+  document.body.normalize();
+}"""
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -20,16 +38,17 @@ def test_axe_finds_nothing(browser: Browser, address: str, name: str):
     context = browser.new_context(reduced_motion="reduce")
     page = context.new_page()
     page.goto(address + name)
+    page.evaluate(ONE_OF_EACH)
     said = set()
     for theme, width in LOOKS:
         page.emulate_media(color_scheme=theme)
         page.set_viewport_size({"width": width, "height": 844})
         page.wait_for_timeout(600)  # the theme waits before it looks at what scrolls
         assert page.evaluate("document.documentElement.dataset.theme") == theme
-        found = Axe().run(page, options=RULES).response["violations"]
+        found = Axe().run(page, options=RULES).response
         said |= {
             f"{theme}, {width}: {each['id']}: {node['html'][:160]}"
-            for each in found
+            for each in found["violations"]
             for node in each["nodes"]
         }
     context.close()

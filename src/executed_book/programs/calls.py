@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-from collections import Counter
-
 from . import known
 from .library import LibraryCalls
 from .objects import (
@@ -33,7 +30,6 @@ class Calls(LibraryCalls):
 
     def __init__(self, *arguments: object) -> None:
         super().__init__(*arguments)  # type: ignore[arg-type]
-        self.active = Counter[ast.AST]()
         self.repeated: list[Value] = []
 
     def call(self, callee: Value, given: Arguments) -> Value:
@@ -203,9 +199,21 @@ class Calls(LibraryCalls):
     def call_function(self, function: Function, given: Arguments) -> Value:
         """Walks through a function's body, with these arguments."""
         self.read(frozenset((function,)))
+        key = function, given.key, bool(self.traces), tuple(self.redirects)
+        walked = self.walk_again(key)
+        if walked is not None:
+            return walked.value
         self.calls += 1
         if self.calls > self.LIMIT:
             raise TooMuch
+        if self.active[function.node] > 1:
+            # What deeper calls change is reached from their arguments: see below.
+            self.left_out.append(function.node)
+            self.repeated.append(given.all)
+            return given.all
+        return self.walk(key, lambda: self._follow(function, given))
+
+    def _follow(self, function: Function, given: Arguments) -> Value:
         frame = self.make(
             Frame,
             "function",
@@ -217,20 +225,14 @@ class Calls(LibraryCalls):
         self._bind_parameters(frame, function, given)
         for other in function.fields.get("__code__", NOTHING) - {function}:
             self._call(other, given)
-        if self.active[function.node] > 1:
-            # What deeper calls change is reached from their arguments: see below.
-            self.repeated.append(given.all)
-            return given.all
         self.active[function.node] += 1
         try:
-            return self._walk(function, frame, given)
+            return self._walk(function, frame)
         finally:
             self.active[function.node] -= 1
 
-    def _walk(self, function: Function, frame: Frame, given: Arguments) -> Value:
-        node = function.node
-        outermost = self.active[node] == 1
-        if not outermost:
+    def _walk(self, function: Function, frame: Frame) -> Value:
+        if self.active[function.node] > 1:
             return function.body(self, frame)
         held, self.repeated = self.repeated, []
         with self.watched() as watch:
@@ -244,6 +246,7 @@ class Calls(LibraryCalls):
     def resume(self, thing: Later) -> Value:
         self.change(thing)
         if self.active[thing.node] > 1:
+            self.left_out.append(thing.node)
             self.repeated.append(thing.sources)
             return thing.sources
         self.active[thing.node] += 1

@@ -118,7 +118,7 @@ class Effects(Calls):
         return self._load_global(name)
 
     def _load_global(self, name: str) -> Value:
-        binding = self.state.names.get(name)
+        binding = self.look_up(name)
         if binding is None:
             if name in known.IPYTHON:
                 self.missing.add(name)
@@ -142,7 +142,7 @@ class Effects(Calls):
         frame = self.frame
         while frame is not None and frame.kind == "comprehension":
             if name in frame.own:
-                frame.fields[name] = frame.fields.get(name, NOTHING) | value
+                self._set_local(frame, name, frame.fields.get(name, NOTHING) | value)
                 return
             frame = frame.parent
         if frame is None:
@@ -151,9 +151,14 @@ class Effects(Calls):
             self._bind_late(name, value)
         elif frame.kind == "class" or name in frame.own:
             held = frame.fields.get(name, NOTHING) if frame.branches else NOTHING
-            frame.fields[name] = held | value
+            self._set_local(frame, name, held | value)
         else:
             self._bind_outer(frame.parent, name, value)
+
+    def _set_local(self, frame: Frame, name: str, value: Value) -> None:
+        if frame.fields.get(name) != value:
+            frame.fields[name] = value
+            self.grown.append(frame.serial)
 
     def _bind_page(self, name: str, value: Value) -> None:
         names = self.state.names
@@ -162,7 +167,7 @@ class Effects(Calls):
             self.journal[name] = old
         if old is not None and old.value and self.frame is None:
             self.drop(old.value - value)
-        names[name] = Binding(value, self.bit)
+        self.bind_name(name, Binding(value, self.bit))
         if value and any(map(_is_drawn, value)):
             self.state.drawing_names.add(name)
 
@@ -171,9 +176,8 @@ class Effects(Calls):
         old = self.state.names.get(name, Binding())
         self._bind_page(name, old.value | value)
         new = self.state.names[name]
-        self.state.names[name] = Binding(new.value, old.history | self.bit)
-        for watch in self.watches:
-            watch.changes = True
+        self.bind_name(name, Binding(new.value, old.history | self.bit))
+        self.note_change(0)
 
     def _bind_outer(self, frame: Frame | None, name: str, value: Value) -> None:
         """Binds a name that is declared nonlocal."""
@@ -236,7 +240,7 @@ class Effects(Calls):
             ends.append({name: names.get(name) for name in self.journal})
             before |= {n: b for n, b in self.journal.items() if n not in before}
             for name, old in self.journal.items():
-                _restore(names, name, old)
+                self.bind_name(name, old)
         self.journal, self.branches = outer, self.branches - 1
         for name, old in before.items():
             after = [end.get(name) for end in ends if name in end]
@@ -244,7 +248,7 @@ class Effects(Calls):
                 after.append(old)
             if self.journal is not None and name not in self.journal:
                 self.journal[name] = old
-            _restore(names, name, _joined(after))
+            self.bind_name(name, _joined(after))
 
     @property
     def is_certain(self) -> bool:
@@ -743,7 +747,7 @@ class Effects(Calls):
         self.assign(name, value)
         new = self.state.names.get(name)
         if old is not None and new is not None and new.history == self.bit:
-            self.state.names[name] = Binding(new.value, old.history | self.bit)
+            self.bind_name(name, Binding(new.value, old.history | self.bit))
 
     def _type_alias(self, node: ast.stmt) -> None:
         self.assign(node.name.id, NOTHING)  # type: ignore[attr-defined]
@@ -908,7 +912,7 @@ class Effects(Calls):
         self.assign(name, value)
         if self.frame is None and old is not None and old.value == value:
             # Another part of the same package: both statements are needed.
-            self.state.names[name] = Binding(value, old.history | self.bit)
+            self.bind_name(name, Binding(value, old.history | self.bit))
 
     def _nothing(self, node: ast.stmt) -> None:
         pass
@@ -1051,13 +1055,6 @@ def _may_suppress(thing: Thing) -> bool:
         returns = (n for t in exits for n in ast.walk(t.node))
         return any(isinstance(n, ast.Return) and n.value is not None for n in returns)
     return isinstance(thing, Later)
-
-
-def _restore(names: dict[str, Binding], name: str, binding: Binding | None) -> None:
-    if binding is None:
-        names.pop(name, None)
-    else:
-        names[name] = binding
 
 
 def _joined(bindings: Iterable[Binding | None]) -> Binding | None:

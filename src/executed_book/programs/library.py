@@ -66,10 +66,11 @@ class LibraryCalls(BuiltIns):
         """Lets functions hear of every trace and compilation from now on."""
         functions = frozenset(t for t in given.all if _is_function(t))
         if ".register" in path:
-            self.state.observers |= functions
+            self.observe_with(self.state.observers | functions)
             self.change_all(functions)
         else:
-            self.state.observers -= functions or self.state.observers
+            observers = self.state.observers
+            self.observe_with(observers - (functions or observers))
 
     def observe(self) -> None:
         observers = self.state.observers
@@ -198,7 +199,10 @@ class LibraryCalls(BuiltIns):
         """
         found = NOTHING
         for thing in things:
-            if thing in self.calling or _is_harmless(thing):
+            if thing in self.calling:
+                self.left_out.append(thing)
+                continue
+            if _is_harmless(thing):
                 continue
             self.calling.add(thing)
             if _is_function(thing):
@@ -323,7 +327,7 @@ class LibraryCalls(BuiltIns):
             wrapped.functions |= rules
             self.keep(wrapped, rules, "rules")
         if path.startswith("justafter.") and not functions:
-            self.state.observers |= frozenset((wrapped,))
+            self.observe_with(self.state.observers | frozenset((wrapped,)))
         return frozenset((wrapped,))
 
     def call_wrapped(self, thing: Wrapped, given: Arguments) -> Value:
@@ -388,7 +392,7 @@ class LibraryCalls(BuiltIns):
                     self.filled.append(cache)
             self.change(thing)
             for trace in self.traces:
-                trace.changes = True
+                trace.oldest = 0
             return NOTHING
         if name in known.COMPILERS:
             self.call_kept(thing.functions, given)
@@ -406,7 +410,7 @@ class LibraryCalls(BuiltIns):
             return self.call(own, given)
         if thing.path.startswith("justafter."):
             self.change(thing)
-            self.state.observers -= frozenset((thing,))
+            self.observe_with(self.state.observers - frozenset((thing,)))
         elif thing.path.startswith("numpy."):  # of `frompyfunc`: `reduce`, `at`
             self.call(thing.functions, Arguments(rest=given.all))
             self.change_all(given.at(0) if name == "at" else NOTHING)

@@ -380,6 +380,13 @@ class Arguments:
     def all(self) -> Value:
         return self.rest.union(*self.positional, *self.keywords.values())
 
+    @property
+    def key(self) -> object:
+        """What tells these arguments from others."""
+        constants = [(k, type(c), repr(c)) for k, c in self.constants.items()]
+        named = frozenset(self.keywords.items())
+        return tuple(self.positional), named, self.rest, frozenset(constants)
+
     def at(self, place: int) -> Value:
         """The argument at a place, or what may be there."""
         if place < len(self.positional):

@@ -250,6 +250,7 @@ class Operations(Run):
                 for parameter in parameters(thing.node.args):
                     held = thing.defaults.get(parameter, NOTHING)
                     thing.defaults[parameter] = held | self.elements(new)
+                    self.grown.append(thing.serial)
             self.keep(thing, new, name)
             self.change(thing)
 
@@ -522,7 +523,7 @@ class Operations(Run):
             elif isinstance(thing, Made):
                 self.change(thing)
                 self.files_of(thing)
-        self.state.observers -= value
+        self.observe_with(self.state.observers - value)
 
     def awaited(self, value: Value) -> Value:
         """What awaiting a value gives."""

@@ -363,7 +363,10 @@ class Page:
                 names[name] = Binding(new.value | old.value, history)
 
     def _give_up(self, statement: Statement) -> Needs:
-        """Keeps all that stands above, here and in all that follows."""
+        """Keeps all that stands above, here and in all that follows.
+
+        What the statement does besides is not known, so that it may print.
+        """
         above = (1 << statement.index) - 1
         bit = 1 << statement.index
         for name, _ in bindings(statement.node):
@@ -371,7 +374,7 @@ class Page:
         for hidden in self._state.hidden.values():
             hidden.history |= above | bit
         self._state.deep.clear()
-        return Needs(above)
+        return Needs(above, prints=True)
 
 
 #: After so many statements that are too much to follow, nothing is: each takes seconds.

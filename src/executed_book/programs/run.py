@@ -11,7 +11,8 @@ the settings, is a thing like others, under a name in angle brackets.
 from __future__ import annotations
 
 import itertools
-from collections import defaultdict
+import math
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -61,13 +62,46 @@ class Watch:
     Attributes:
         since: the serial number of the first thing made in it.
         reads: what it read, and the statements that had made that.
-        changes, prints: whether it did.
+        names: the names of the page that it looked up.
+        oldest: the serial number of the oldest thing that it changed.
+        prints: whether it did.
     """
 
     since: int
     reads: dict[object, Mask] = field(default_factory=dict)
-    changes: bool = False
+    names: set[str] = field(default_factory=set)
+    oldest: float = math.inf
     prints: bool = False
+
+    @property
+    def changes(self) -> bool:
+        """Whether it changed something that was there before."""
+        return self.oldest < self.since
+
+    def add(self, inner: Watch) -> None:
+        """What a part of it does, it does."""
+        self.names |= inner.names
+        self.oldest = min(self.oldest, inner.oldest)
+        self.prints |= inner.prints
+
+
+@dataclass
+class Walked:
+    """A walk through a function's body, which need not be repeated while it holds.
+
+    It holds as long as nothing has changed that was there when it began.
+
+    Attributes:
+        watch: what it did.
+        value: what it gave.
+        grown, bound: how much had changed in this statement when it began, or when it
+            was last found to hold.
+    """
+
+    watch: Watch
+    value: Value
+    grown: int
+    bound: int
 
 
 class TooMuch(Exception):
@@ -152,8 +186,18 @@ class Run:
         self.sites: dict[tuple[object, ...], Thing] = {}
         self.boxes: defaultdict[str, int] = defaultdict(int)
         self.calls = self.methods = 0
+        #: Walks that have been made, by function and arguments.
+        self.walked: dict[object, Walked] = {}
+        #: The serial numbers of all that changed, or came to hold more, so far; the
+        #: names of the page that were bound anew.
+        self.grown: list[int] = []
+        self.names_bound: list[str] = []
+        #: The functions and things that a walk left out, since it was inside of them.
+        self.left_out: list[object] = []
+        #: How many calls of a function, by its node, the walk is inside of.
+        self.active = Counter[object]()
         #: What a library that was given it is calling just now.
-        self.calling: set[Thing] = set()
+        self.calling: set[object] = set()
         #: The journal of the branch being walked: each name's binding before it.
         self.journal: dict[str, Binding | None] | None = None
 
@@ -225,16 +269,22 @@ class Run:
         if thing.history & self.bit == 0:
             thing.history |= self.bit
             self.state.deep.clear()
-        for watch in self.watches:
-            watch.changes |= thing.serial < watch.since
+            self.grown.append(thing.serial)
+        self.note_change(thing.serial)
 
     def empty(self, thing: Thing) -> None:
         """Takes all out of a container: what put it there counts no longer."""
         self.needs |= thing.made
         thing.history = thing.made | self.bit
         self.state.deep.clear()
-        for watch in self.watches:
-            watch.changes |= thing.serial < watch.since
+        self.grown.append(thing.serial)
+        self.note_change(thing.serial)
+
+    def note_change(self, serial: float) -> None:
+        """Tells who is watching of a change to the thing with this number."""
+        if self.watches:
+            watch = self.watches[-1]
+            watch.oldest = min(watch.oldest, serial)
 
     def change_all(self, value: Value) -> None:
         for thing in value:
@@ -258,6 +308,7 @@ class Run:
             thing.fields[name] = held | value
             self.state.kept += 1
             self.state.deep.clear()
+            self.grown.append(thing.serial)
 
     # -- printing
 
@@ -267,8 +318,79 @@ class Run:
         else:
             self.prints = True
             self.prints_traced |= bool(self.traces)
-            for watch in self.watches:
-                watch.prints = True
+            if self.watches:
+                self.watches[-1].prints = True
+
+    # -- names
+
+    def look_up(self, name: str) -> Binding | None:
+        """What a name of the page is bound to."""
+        if self.watches:
+            self.watches[-1].names.add(name)
+        return self.state.names.get(name)
+
+    def bind_name(self, name: str, binding: Binding | None) -> None:
+        """Binds a name of the page, or takes its binding back."""
+        names = self.state.names
+        if names.get(name) != binding:
+            self.names_bound.append(name)
+        if binding is None:
+            names.pop(name, None)
+        else:
+            names[name] = binding
+
+    def observe_with(self, observers: Value) -> None:
+        """Lets these, and nothing else, count traces from now on."""
+        if self.state.observers != observers:
+            self.state.observers = observers
+            self.grown.append(0)
+
+    # -- walks that need not be repeated
+
+    def walk(self, key: object, body: Callable[[], Value]) -> Value:
+        """Walks through a function's body, and keeps what it did."""
+        grown, bound, left_out = (
+            len(self.grown),
+            len(self.names_bound),
+            len(self.left_out),
+        )
+        with self.watched() as watch:
+            if self.traces:
+                self.traces.append(watch)
+            try:
+                value = body()
+            finally:
+                if self.traces:
+                    self.traces.pop()
+                    self.traces[-1].reads |= watch.reads
+        if not any(map(self._is_inside, self.left_out[left_out:])):
+            self.walked[key] = Walked(watch, value, grown, bound)
+        return value
+
+    def _is_inside(self, left_out: object) -> bool:
+        """Whether the walk is still inside of what it left out there."""
+        return self.active[left_out] > 0 or left_out in self.calling
+
+    def walk_again(self, key: object) -> Walked | None:
+        """A walk that was made before, if it would do the same again."""
+        walked = self.walked.get(key)
+        if walked is None:
+            return None
+        since = walked.watch.since
+        for serial in itertools.islice(self.grown, walked.grown, None):
+            if serial < since:
+                return None
+        for name in itertools.islice(self.names_bound, walked.bound, None):
+            if name in walked.watch.names:
+                return None
+        walked.grown, walked.bound = len(self.grown), len(self.names_bound)
+        if self.watches:
+            self.watches[-1].add(walked.watch)
+        if self.traces:
+            self.traces[-1].reads |= walked.watch.reads
+        if walked.watch.prints:
+            self.print()
+        return walked
 
     def print_below(self) -> None:
         """Prints where Python's `sys.stdout` has no say, or to one kept before."""
@@ -286,6 +408,8 @@ class Run:
             yield watch
         finally:
             self.watches.pop()
+            if self.watches:
+                self.watches[-1].add(watch)
 
     @contextmanager
     def traced(self, key: object) -> Iterator[None]:

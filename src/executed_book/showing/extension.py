@@ -151,6 +151,8 @@ class Showing:
         """Write what a reader takes of a page: the files, by what they are called."""
         if body is None or docname not in app.env.found_docs:
             return {}
+        if app.builder.name == "epub":  # it is taken away whole
+            return {}
         site = str(app.config.html_baseurl or "")
         files = {"Markdown (.md)": f"_downloads/{docname}.md"}
         texts = [markdown_of(body, docname, site)]

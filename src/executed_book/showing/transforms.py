@@ -68,7 +68,10 @@ class DarkTwins(SphinxTransform):
     default_priority = 211
 
     def apply(self, **kwargs: Any) -> None:
-        if self.config.executed_book_figures != "themed":
+        if (
+            self.config.executed_book_figures != "themed"
+            or self.app.builder.name == "epub"
+        ):
             return
         for cell in _cells(self.document):
             for image in list(cell.findall(nodes.image)):

@@ -77,6 +77,8 @@ class Raw:
 
     def called(self) -> list[tuple[str, str]]:
         """List the computations it runs: what each is to it, and its name."""
+        if self.opcode not in CONTROL and "calls=" not in self.rest:
+            return []  # most lines: taking the attributes apart would only cost
         a = self.attributes
         if self.opcode == "while":
             return [("test", bare(a["condition"])), ("body", bare(a["body"]))]

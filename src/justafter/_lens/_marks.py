@@ -167,7 +167,7 @@ class Marks:
                 self.inferred[raw.name] = found
                 open_.remove(raw)
         for raw in self._module.instructions():
-            if found := self._unrecorded(raw):
+            if found := self._unrecorded(raw) or self._clamped(raw):
                 self.inferred[raw.name] = found
         for raw in open_:
             ends = self._several_named.get(raw.name, ())
@@ -259,6 +259,20 @@ class Marks:
         if self._recorded[raw.name] or self._is_combiner(raw) or self.is_constant(raw):
             return ()
         return self._expanded(raw) or self._behind_readers(raw)
+
+    def _clamped(self, raw: Raw) -> tuple[int, ...]:
+        """The bound that a clamp also keeps: XLA merges a ``max`` and a ``min``."""
+        recorded = self._recorded[raw.name] if raw.opcode == "clamp" else ()
+        bounds = {"max": "min", "min": "max"}
+        other = {bounds.get(self._equations[i].primitive) for i in recorded}
+        found = nearest(
+            recorded,
+            self._graph.producers,
+            lambda i: self._equations[i].primitive in other,
+            self._moves,
+        )
+        fitting = [i for i in found if fits(self._equations[i], raw)]
+        return tuple(fitting) if len(fitting) == 1 else ()
 
     def _expanded(self, raw: Raw) -> tuple[int, ...]:
         """The scatter that is all that an instruction helps to compute.

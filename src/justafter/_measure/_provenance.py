@@ -18,7 +18,7 @@ class Provenance:
 
     Attributes:
         platform: JAX's name for the kind of device, such as ``"cpu"``.
-        device: the model of the device.
+        device_kind: JAX's name for the model of the device, such as ``"NVIDIA H100"``.
         device_count: how many devices JAX saw.
         cpus: how many CPU cores the machine has.
         jax: the version of JAX.
@@ -34,7 +34,7 @@ class Provenance:
     """
 
     platform: str
-    device: str
+    device_kind: str
     device_count: int
     cpus: int
     jax: str
@@ -51,7 +51,7 @@ class Provenance:
         device = jax.devices()[0]
         return cls(
             platform=device.platform,
-            device=device.device_kind,
+            device_kind=device.device_kind,
             device_count=jax.device_count(),
             cpus=os.cpu_count() or 1,
             jax=jax.__version__,

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from ._provenance import Provenance
 from ._show import as_html, as_text, plot
-from ._spread import Spread
+from ._spread import FEWEST, Spread
 
 _STAGES = ("trace", "lower", "compile", "load", "first", "steady")
 
@@ -210,7 +210,7 @@ class Change(_Plain):
         """Compare the steady states."""
         a, b = now.steady, then.steady
         least, most = _ratio(a.least, b.most), _ratio(a.most, b.least)
-        few = min(a.samples, b.samples) < 6
+        few = min(a.samples, b.samples) < FEWEST
         return cls(
             name=now.name,
             then=b,

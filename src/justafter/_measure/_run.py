@@ -20,12 +20,15 @@ from ._busy import ORDINARY, Waiting
 from ._provenance import Provenance
 from ._results import Comparison, Measurement
 from ._runner import Runner, is_lazy
-from ._spread import FEW, Samples, Spread
+from ._spread import FEW, FEWEST, Samples, Spread
 
 # Samples are taken in blocks that are spread over the budget: those of one moment
 # agree with each other, and not with the next.
-_BLOCKS, _BLOCK_SAMPLES, _MIN_SAMPLES = 20, 100, 9
+_BLOCKS, _BLOCK_SAMPLES, _MIN_SAMPLES = 20, 100, FEWEST
 _MIN_STAGES, _MAX_STAGES = 2, 5
+# After so many blocks it is looked whether that is enough: each look is another chance
+# to stop where a few samples happen to agree.
+_LOOKS = (10, 15, 20)
 _MAX_CALLS = 100_000
 
 Fun = Callable[..., Any]
@@ -81,7 +84,7 @@ def in_blocks(
                 take()
                 count += 1
             is_over = clock() - start >= budget or is_spent()
-            if count >= _MIN_SAMPLES and 2 * (block + 1) >= _BLOCKS and is_enough():
+            if count >= _MIN_SAMPLES and block + 1 in _LOOKS and is_enough():
                 return True, False
             if is_over and (count >= _MIN_SAMPLES or is_spent()):
                 return count >= _MIN_SAMPLES and is_enough(), False
@@ -129,14 +132,23 @@ def _about(
             f"the machine was busy: {share:.0%} of its time the process waited for a "
             "CPU, and the interval is wide"
         )
+    elif spread.samples < FEW:
+        seconds = spread.median * spread.calls
+        said.append(_few(spread.samples, "samples", seconds, runner.is_spent))
     elif spread.is_dependent:
         said.append("the samples drift or come in runs: the interval is wide")
-    elif spread.samples < FEW:
-        said.append(
-            f"{spread.samples} samples do not tell whether they depend on each other: "
-            "the interval holds if they do not"
-        )
     return said
+
+
+def _few(count: int, what: str, seconds: float, is_spent: bool) -> str:
+    """That the interval is wide for want of samples, and what would mend it."""
+    if count < FEWEST:
+        return f"{count} {what} are too few for an interval"
+    more = "more calls allow" if is_spent else f"budget={FEW * seconds:.2g} allows"
+    return (
+        f"{count} {what} hardly tell whether they depend on each other, and the "
+        f"interval is wide: {more} {FEW}"
+    )
 
 
 # --- stages -----------------------------------------------------------------------
@@ -421,7 +433,11 @@ def _rounds(
             min(one.room(_BLOCKS, _BLOCK_SAMPLES) for one in runners.values()),
         )
     said = [f"{n} {note}" for n, one in runners.items() for note in one.notes]
-    said += [f"interrupted after {len(seen[baseline])} rounds"] * interrupted
+    count = len(seen[baseline])
+    said += [f"interrupted after {count} rounds"] * interrupted
+    if count < FEW:
+        seconds = sum(map(sum, seen.values())) / count / len(names)
+        said.append(_few(count, "rounds", seconds, is_spent()))
     return {name: np.asarray(values) for name, values in seen.items()}, reached, said
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ._results import Change, Measurement
 
-_FORMAT = 1
+_FORMAT = 2
 
 
 def save(path: str | Path, *measurements: Measurement) -> None:

@@ -56,8 +56,8 @@ def _runs(spread: Spread) -> str:
 
 def provenance_words(facts: Provenance) -> str:
     """One line: device, versions, date."""
-    devices = f"{facts.device_count} {facts.device}"
-    if facts.platform != facts.device:
+    devices = f"{facts.device_count} {facts.device_kind}"
+    if facts.platform != facts.device_kind:
         devices += f" ({facts.platform})"
     return (
         f"{devices}, {facts.cpus} CPU cores; JAX {facts.jax}, jaxlib {facts.jaxlib}, "

@@ -12,18 +12,17 @@ from numpy.typing import NDArray
 Samples = NDArray[np.float64]
 
 # Fewer samples than this say nothing about how sure their median is.
-FEWEST = 6
-# Fewer than this do not tell how they depend on each other: of a series whose
-# neighbors correlate by 0.9, the interval held in 79% of simulations with 9 samples,
-# in 84% with 12 and in 97% with 20.
+FEWEST = 9
+# Fewer than this hardly tell how they depend on each other: their interval is wide.
 FEW = 20
 
 # The samples are cut into this many blocks, in the order in which they were taken.
 _BLOCKS = (5, 10, 20)
-# Blocks that follow each other this closely come from a drift or from long waves, of
-# which the samples may hold a part only: then the interval reaches this many times as
-# far as the blocks do.
-_FOLLOWING, _REACH = 0.3, 7.0
+# Blocks that follow each other closely come from a drift or from long waves, of which
+# the samples may hold a part only: then the interval reaches further than the blocks
+# do. By the number of samples: from which correlation on, and how many times the
+# blocks' range for one of 1. Found by simulation, as the tests repeat it.
+_SIZES, _FOLLOWING, _REACH = (FEWEST, FEW, 60), (-0.25, 0.2, 0.3), (13.0, 9.0, 7.0)
 
 # What 95% of Student's t lies within, by degrees of freedom.
 _STUDENT = {
@@ -50,8 +49,9 @@ class Spread:
         least: the lower end of a 95% interval for the median. It is estimated from
             how blocks of samples differ that were taken one after the other, so it
             is wide where samples depend on each other: where they drift, or come in
-            runs of fast and slow ones. Fewer than 20 samples do not tell, and the
-            interval holds if they are independent.
+            runs of fast and slow ones. Fewer than 20 samples hardly tell whether they
+            do, and the interval is wide for that; of fewer than 9 it is no more than
+            their range.
         most: the upper end of that interval.
         samples: how many samples.
         calls: how many calls one sample is the mean of.
@@ -112,7 +112,7 @@ class Spread:
     @property
     def is_dependent(self) -> bool:
         """Whether the samples drift or come in long runs, so that little is known."""
-        return self.follows > _FOLLOWING
+        return self.follows > _FOLLOWING[-1]
 
 
 def interval(values: Samples) -> tuple[float, float, float]:
@@ -124,28 +124,47 @@ def interval(values: Samples) -> tuple[float, float, float]:
     """
     if values.size < FEWEST:
         return float(values.min()), float(values.max()), 0.0
-    counts = [count for count in _BLOCKS if count <= values.size]
-    if values.size < 10:
-        counts.append(values.size)
     widths, closest = [], 0.0
-    for count in counts:
-        medians = np.array([np.median(part) for part in np.array_split(values, count)])
+    for count in _counts(values.size):
+        medians = _medians(values, count)
         following = _following(medians)
-        widths.append(_width(medians, following))
-        if count > 5 and following > _FOLLOWING:
-            over = (following - _FOLLOWING) / (1 - _FOLLOWING)
-            widths.append(_REACH * over * float(np.ptp(medians)))
-        closest = max(closest, following) if count > 5 else closest
+        widths.append(_width(medians, min(max(following, 0.0), 0.95)))
+        if count > 5:
+            bound, reach = _reach(values.size)
+            over = max((following - bound) / (1 - bound), 0.0)
+            widths.append(reach * over * float(np.ptp(medians)))
+            closest = max(closest, following)
     median, half = float(np.median(values)), max(widths)
-    return max(median - half, min(0.0, median)), median + half, closest
+    return max(median - half, min(0.0, median)), median + half, min(closest, 1.0)
+
+
+def _medians(values: Samples, count: int) -> Samples:
+    """The median of each block; the first blocks may be longer by one."""
+    size, longer = divmod(values.size, count)
+    cut = longer * (size + 1)
+    parts = (values[:cut].reshape(longer, size + 1), values[cut:].reshape(-1, size))
+    return np.concatenate([np.median(part, axis=1) for part in parts if part.size])
+
+
+def _counts(size: int) -> list[int]:
+    """Into how many blocks to cut so many samples, each way in turn."""
+    return [5, size] if size < FEW else list(_BLOCKS)
+
+
+def _reach(size: int) -> tuple[float, float]:
+    """From where on following widens, and how many times the blocks' range it adds."""
+    following, reach = (
+        float(np.interp(size, _SIZES, at)) for at in (_FOLLOWING, _REACH)
+    )
+    return following, reach
 
 
 def _following(medians: Samples) -> float:
-    """The correlation of each block with the next, without its bias, from 0 to 0.95."""
+    """The correlation of each block with the next, without its bias."""
     away = medians - medians.mean()
     total = float((away * away).sum())
     raw = float((away[1:] * away[:-1]).sum()) / total if total else 0.0
-    return min(max(raw + 1 / medians.size, 0.0), 0.95) if total else 0.0
+    return raw + 1 / medians.size if total else 0.0
 
 
 def _width(medians: Samples, following: float) -> float:

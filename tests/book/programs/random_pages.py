@@ -45,7 +45,8 @@ class C{new}:
 {new} = C{new}({list})"""
 
 #: For each kind of object, statements that make one under the name `{new}`. In `{list}`
-#: stands the name of an object of that kind; `{n}` is a small number.
+#: stands the name of an object of that kind, in `{same}` the one before it; `{n}` is a
+#: small number. No statement leaves a list empty: any other may read its first element.
 MAKING = {
     "int": [
         "{new} = {n}",
@@ -65,7 +66,7 @@ MAKING = {
         "{new} = {list}[:]",
         "{new} = {dict}['a']",
         "{new} = {object}.items",
-        "{new} = list({iterator})",
+        "{new} = [*{iterator}, {n}]",
         "{new} = sorted({list})",
         "{new} = [q + {int} for q in {list}]",
         "{new} = [*{list}, {call}({n})]",
@@ -136,7 +137,7 @@ CHANGING = [
     "{list}.extend([{int}])",
     "{list}[0] = {n}",
     "{list} += [{n}]",
-    "{list}.pop() if len({list}) > 1 else None",
+    "{list}.pop() if len({same}) > 1 else None",
     "{list}.reverse()",
     "{dict}['a'].append({n})",
     "{dict}['b'] = {list}",
@@ -168,7 +169,7 @@ CHANGING = [
     "any({call}(q) > 3 for q in range(2))",
     "{int} += 1",
     "if (w := {int}) > 1:\n    {list}.append(w)",
-    "{list}.clear()\n{list}.append({n})",
+    "{list}.clear()\n{same}.append({n})",
     "setattr({object}, 'items', {list})",
     "print({list}, {int})",
     "assert {call}({n}) is not None",
@@ -186,6 +187,7 @@ SHOWING = [
     "{counter}()",
     "{jitted}({jax})",
     "next({iterator}, 'none')",
+    "list({iterator})",
     "{generator}.integers(100)",
     "np.random.randint(100)",
     "print({list}, {dict})",
@@ -250,15 +252,27 @@ class Page:
         return all(self.names.get(k) for k in self._kinds(template))
 
     def _kinds(self, template: str) -> list[str]:
-        found = re.findall(r"(?<!\{)\{(\w+)\}|\{\{\{(\w+)\}\}\}", template)
-        return [k for pair in found for k in pair if k and k not in ("n", "new")]
+        words = (match[1] for match in _HOLE.finditer(template))
+        return [w for w in words if w and w not in ("n", "new", "same")]
 
     def _filled(self, template: str, new: str = "") -> str:
-        def name(match: re.Match[str]) -> str:
+        drawn = new
+
+        def fill(match: re.Match[str]) -> str:
+            nonlocal drawn
             word = match[1]
+            if word is None:
+                return match[0][0]
             if word == "n":
                 return str(self.random.randint(1, 6))
-            return new if word == "new" else self._pick(self.names[word])
+            if word == "new":
+                return new
+            if word != "same":
+                drawn = self._pick(self.names[word])
+            return drawn
 
-        marked = template.replace("{{", "\0").replace("}}", "\1")
-        return re.sub(r"\{(\w+)\}", name, marked).replace("\0", "{").replace("\1", "}")
+        return _HOLE.sub(fill, template)
+
+
+#: What stands in for a name or a number in the tables; doubled braces stand for one.
+_HOLE = re.compile(r"\{\{|\}\}|\{(\w+)\}")

@@ -1,0 +1,102 @@
+"""The whole book as one file: well-formed pages of an EPUB, and a site as one page."""
+
+import re
+import xml.etree.ElementTree as ET
+import zipfile
+from pathlib import Path
+
+import pytest
+from sphinx.testing.util import SphinxTestApp
+
+CONF = Path(__file__).parents[2] / "conf"
+
+
+@pytest.fixture
+def editions(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.syspath_prepend(CONF)
+    import editions
+
+    return editions
+
+
+@pytest.fixture
+def build(tmp_path: Path):
+    """Build a one-page book with one of Sphinx's builders; the folder that it wrote."""
+
+    def _build(builder: str, page: str, options: str = "") -> Path:
+        (tmp_path / "conf.py").write_text(
+            f"import sys\nsys.path.append({str(CONF)!r})\n"
+            "extensions = ['myst_parser', 'whole', 'editions', 'pages']\n"
+            f"whole_name = epub_basename = 'a-book'\nversion = '1'\n{options}\n"
+        )
+        (tmp_path / "index.md").write_text(page)
+        app = SphinxTestApp(builder, srcdir=tmp_path)
+        app.build()
+        app.cleanup()
+        return tmp_path / "_build" / builder
+
+    return _build
+
+
+DISPLAYED = (
+    "<div class=output><details open><summary>More<p>a &nbsp; b<br>"
+    "<svg viewBox='0 0 1 1'><path d=M0></svg><script>1 < 2</script></details>"
+)
+
+
+def test_what_a_cell_displays_becomes_well_formed(editions):
+    body = editions.well_formed(DISPLAYED)
+    root = ET.fromstring(f"<body>{body}</body>")
+    assert root.find(".//{http://www.w3.org/2000/svg}path") is not None
+    assert "".join(root.itertext()) == "Morea \xa0 b"
+
+
+def test_every_page_of_an_epub_is_xml(build):
+    made = build("epub", f"# Page\n\n{DISPLAYED}\n")
+    with zipfile.ZipFile(made / "a-book.epub") as packed:
+        assert packed.read("mimetype") == b"application/epub+zip"
+        names = [name for name in packed.namelist() if name.endswith("html")]
+        assert "index.xhtml" in names
+        for name in names:
+            ET.fromstring(packed.read(name))
+
+
+@pytest.mark.parametrize("made", [False, True])
+def test_the_list_names_the_files_that_there_will_be(build, made):
+    page = "# Page\n\n```{editions}\n```\n"
+    text = (build("html", page, f"editions = {made}") / "index.html").read_text("utf-8")
+    endings = re.findall(r'href="_downloads/a-book\.(\w+)"', text)
+    assert endings == (["zip", "epub", "pdf"] if made else ["zip"])
+
+
+def test_a_site_becomes_one_page(editions, tmp_path: Path):
+    def page(name: str, text: str, following: str = "") -> None:
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        link = f'<link rel="next" href="{following}">' if following else ""
+        sheet = '<link rel="stylesheet" href="_static/site.css">'
+        head = f"<head><title>Book</title>{sheet}{link}</head>"
+        article = f'<article class="bd-article">{text}</article>'
+        path.write_text(f"<html>{head}<body>{article}</body></html>")
+
+    page(
+        "index.html",
+        '<h1>One</h1><a href="part/two.html#there">on</a><a href="x.zip">zip</a>',
+        "part/two.html",
+    )
+    page(
+        "part/two.html",
+        '<h2 id="there">Two</h2><a href="../index.html">back</a><a href="#there">up</a>'
+        '<img loading="lazy" src="../_images/a.svg"><script>no()</script>'
+        '<details><summary>s</summary></details><a href="https://jax.dev">out</a>',
+    )
+    whole = editions.joined(tmp_path)
+    ids = set(re.findall(r'id="([^"]*)"', whole))
+    inside = re.findall(r'href="#([^"]*)"', whole)
+    assert len(inside) == 3
+    assert set(inside) <= ids
+    assert 'src="_images/a.svg"' in whole
+    assert "<details open" in whole
+    assert re.findall(r'<a href="(?!#)([^"]*)"', whole) == ["https://jax.dev"]
+    assert "x.zip" not in whole
+    assert "no()" not in whole

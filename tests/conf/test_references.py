@@ -1,0 +1,133 @@
+"""Names in code and in text lead to their official reference, without a network."""
+
+import re
+import zlib
+from pathlib import Path
+
+import pytest
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
+from sphinx.testing.util import SphinxTestApp
+
+CONF = Path(__file__).parents[2] / "conf"
+JAX = "https://docs.jax.dev/en/latest/_autosummary/"
+
+
+@pytest.fixture
+def references(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.syspath_prepend(CONF)
+    import references
+
+    return references
+
+
+def page(*blocks: str, text: str = "") -> str:
+    """A page's body with blocks of code, as Sphinx writes it."""
+    code = [highlight(block, PythonLexer(), HtmlFormatter()) for block in blocks]
+    return text + "".join(
+        f'<div class="highlight-ipython3 notranslate">{each}</div>' for each in code
+    )
+
+
+def literal(name: str) -> str:
+    shown = f'<span class="pre">{name}</span>'
+    return f'<code class="docutils literal notranslate">{shown}</code>'
+
+
+def links(body: str) -> list[tuple[str, str]]:
+    """Each link's text and the name that it leads to."""
+    found = re.findall(r'<a class="reference external" href="([^"]*)">(.*?)</a>', body)
+    return [(re.sub("<.*?>", "", text), url.rpartition("#")[2]) for url, text in found]
+
+
+def test_a_name_is_what_the_imports_make_it(references):
+    body = references.linked(
+        page(
+            "import jax.numpy as n\nfrom jax import vmap as batched\n",
+            "batched(n.sin)(n.linalg.norm(x).sum())\n",
+        )
+    )
+    assert links(body) == [
+        ("jax.numpy", "module-jax.numpy"),
+        ("vmap", "jax.vmap"),
+        ("batched", "jax.vmap"),
+        ("n.sin", "jax.numpy.sin"),
+        ("n.linalg.norm", "jax.numpy.linalg.norm"),
+    ]
+    assert f'href="{JAX}jax.numpy.sin.html#jax.numpy.sin"' in body
+
+
+def test_code_keeps_its_text_and_its_colors(references):
+    before = page(
+        "import jax\ny = 'é', jax.grad(f)(1)  # ü\nz = jax . jit(\n  jax.jit)\n"
+    )
+    after = references.linked(before)
+    assert references.text_of(after) == references.text_of(before)
+    assert re.sub(r"</?a\b[^>]*>", "", after) == before
+    assert [name for _, name in links(after)] == ["jax.grad", "jax.jit"]
+
+
+def test_what_is_given_to_something_else_leads_nowhere(references):
+    code = "from jax import vmap, grad\ndef f(grad):\n    return grad\nvmap = 3\nvmap\n"
+    assert [text for text, _ in links(references.linked(page(code)))] == [
+        "vmap",
+        "grad",
+    ]
+
+
+def test_no_name_no_link(references):
+    code = "import jax.tree\njax.no_such_name(1)\njax.tree\njax\nx.sin()\n"
+    assert links(references.linked(page(code))) == [("jax.tree", "module-jax.tree")]
+    assert links(references.linked(page("%timeit jax.jit(f)\n"))) == []
+
+
+def test_names_in_text(references):
+    text = "".join(
+        [
+            f"<p>{literal('jnp.sin')} {literal('jax.jit(f)')} {literal('no.sin')}</p>",
+            f"<h2>{literal('jnp.cos')}</h2><a href='x'>{literal('jnp.tan')}</a>",
+            f"<p>{literal('scan')} {literal('jax')}</p>",
+        ]
+    )
+    names = ["jax.numpy.sin", "jax.jit"]
+    assert [name for _, name in links(references.linked(page(text=text)))] == names
+    known = references.linked(page("from jax.lax import scan\n", text=text))
+    assert [name for _, name in links(known)] == [
+        *names,
+        "jax.lax.scan",
+        "jax.lax.scan",
+    ]
+
+
+def test_every_list_can_be_read(references):
+    for library in references.SITES:
+        assert any(name.startswith(f"{library}.") for name in references.inventory())
+
+
+def test_a_published_inventory_becomes_a_list(references):
+    rows = b"jax.jit py:function 1 a/jax.jit.html#$ -\njax py:module 0 jax.html#m -\n"
+    head = b"# Sphinx inventory version 2\n# Project: JAX\n# Version: 9\n# zlib\n"
+    assert references.as_list(head + zlib.compress(rows)).splitlines() == [
+        "# Sphinx inventory version 1",
+        "# Project: JAX",
+        "# Version: 9",
+        "jax mod jax.html",
+        "jax.jit function a/jax.jit.html",
+    ]
+
+
+def test_a_book_is_built_with_them(tmp_path: Path):
+    (tmp_path / "conf.py").write_text(
+        f"import sys\nsys.path.append({str(CONF)!r})\n"
+        "extensions = ['myst_parser', 'references']\n"
+    )
+    (tmp_path / "index.md").write_text(
+        "# Page\n\n`jnp.sin`\n\n```python\nimport jax.numpy\njax.jit(f)\n```\n"
+    )
+    app = SphinxTestApp("html", srcdir=tmp_path)
+    app.build()
+    app.cleanup()
+    written = (tmp_path / "_build" / "html" / "index.html").read_text("utf-8")
+    names = {"jax.numpy.sin", "module-jax.numpy", "jax.jit"}
+    assert names <= {name for _, name in links(written)}
