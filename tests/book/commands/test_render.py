@@ -19,7 +19,7 @@ def work(tmp_path: Path) -> Path:
     return tmp_path
 
 
-class Sphinx(Rendering):
+class Otherwise(Rendering):
     """A rendering that does something else."""
 
     does = staticmethod(lambda: False)
@@ -30,7 +30,7 @@ class Sphinx(Rendering):
 
 
 def render(work: Path, does=lambda: False) -> None:
-    made = Sphinx(work, work, work, {})
+    made = Otherwise(work, work, work, {})
     object.__setattr__(made, "does", does)
     made.render(Book([]))
 

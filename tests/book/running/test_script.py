@@ -83,7 +83,7 @@ print("not reached")
 """
 
 
-def test_a_process_ends_in_python_s_own_order(tmp_path):
+def test_a_process_ends_in_the_order_of_pythons_own(tmp_path):
     code = ENDS.format(place=str(tmp_path))
     ended = subprocess.run(
         [sys.executable, "-c", code],
