@@ -162,7 +162,7 @@ def test_no_line_begins_with_a_tick():
     [tick] = Reading().ask(CheckRole(), "a")
     other = tick.deepcopy()
     paragraph = nodes.paragraph("", "", nodes.Text("It is.  "), tick)
-    at_start = nodes.paragraph("", "", other, nodes.Text(" So."))
+    at_start = nodes.paragraph("", "", other, nodes.Text(" So. "))
     applied(paragraph, at_start)
     assert paragraph.children[0].astext() == "It is.\N{NO-BREAK SPACE}"
-    assert at_start.children[1].astext() == " So."
+    assert at_start.children[1].astext() == " So. "
