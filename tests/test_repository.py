@@ -1,5 +1,6 @@
 """The repository keeps its own promises: layout, locks, workflows, commands."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -264,3 +265,38 @@ def test_a_checkout_that_cannot_be_written_is_told_in_one_line(tmp_path: Path) -
     assert ran.returncode == 1
     assert ran.stderr.count("\n") == 1
     assert f"{tmp_path / '.nox'}: File exists; work in a copy" in ran.stderr
+
+
+def test_each_module_of_the_engine_has_its_tests() -> None:
+    """So that who edits a module knows what to run; `programs/` is laid out apart."""
+    engine, tests = ROOT / "src" / "executed_book", ROOT / "tests" / "book"
+    modules = [
+        path.relative_to(engine)
+        for path in sorted(engine.rglob("*.py"))
+        if path.parent.name != "programs" and not declares_nothing(path)
+    ]
+    missing = [
+        module.as_posix()
+        for module in modules
+        if not (tests / module.parent / f"test_{module.stem.strip('_')}.py").is_file()
+    ]
+    assert missing == []
+    assert len(modules) > 50
+
+
+def declares_nothing(path: Path) -> bool:
+    """Whether there is only a docstring in a module."""
+    return len(ast.parse(path.read_text()).body) <= 1
+
+
+def test_each_test_of_a_room_is_of_a_module() -> None:
+    engine, tests = ROOT / "src" / "executed_book", ROOT / "tests" / "book"
+    rooms = [path for path in engine.iterdir() if (path / "__init__.py").is_file()]
+    astray = [
+        f"{room.name}/{path.name}"
+        for room in rooms
+        if room.name != "programs"
+        for path in (tests / room.name).glob("test_*.py")
+        if not (room / path.name.removeprefix("test_")).is_file()
+    ]
+    assert astray == []

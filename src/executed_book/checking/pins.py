@@ -48,8 +48,13 @@ def pins_of(executed: Executed) -> list[Pin]:
         if not cell.varies:
             lines = [*pinned_text(result.outputs).splitlines(), *lines]
         empty = cell.varies and not lines
-        pins.append(Pin(cell.source.strip(), None if empty else "\n".join(lines)))
+        pins.append(Pin(pinned_source(cell), None if empty else "\n".join(lines)))
     return pins
+
+
+def pinned_source(cell: Cell) -> str:
+    """A cell's source as a file of pins holds it: no line ends with white space."""
+    return "\n".join(line.rstrip() for line in cell.source.strip().splitlines())
 
 
 def _values(values: Iterable[tuple[Value, ValueResult]]) -> Iterator[str]:

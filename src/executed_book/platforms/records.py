@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..checking.comparison import same_output
-from ..checking.pins import RELATIVE_TOLERANCE, pin_path, read_pins
+from ..checking.pins import RELATIVE_TOLERANCE, pin_path, pinned_source, read_pins
 from ..checking.text import pinned_text
 from ..errors import PageError
 from ..files import write_whole
@@ -129,7 +129,7 @@ def pinned_texts(chapter: Chapter, pins: Path | None) -> dict[int, str]:
     if path is None or not path.exists():
         return {}
     known = {pin.source: pin.output for pin in read_pins(path.read_text("utf-8"))}
-    texts = {cell.number: known.get(cell.source.strip()) for cell in chapter.cells}
+    texts = {cell.number: known.get(pinned_source(cell)) for cell in chapter.cells}
     return {n: _without_values(text) for n, text in texts.items() if text is not None}
 
 

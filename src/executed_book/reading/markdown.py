@@ -156,16 +156,10 @@ def _parser() -> MarkdownIt:
     return create_md_parser(config, RendererHTML)
 
 
-def tokens_of(text: str) -> Iterator[Token]:
+def tokens_of(text: str) -> list[Token]:
     """The tokens of a text; those inside lists and quotes know that by their level."""
     tokens: list[Token] = _parser().parse(text + "\n")
-    # Cells of a table have no line of their own: their row's is the nearest.
-    last: list[int] | None = None
-    for token in tokens:
-        if token.map is None and token.type == "inline":
-            token.map = last
-        last = token.map or last
-        yield token
+    return tokens
 
 
 def _cell_kind(token: Token) -> str | None:

@@ -44,7 +44,7 @@ def notebook_stretches(text: str) -> tuple[dict[str, Any], list[Stretch]]:
         stretch.line = stretch.fence = line
         if stretch.kind == "markdown":
             stretch.running = running_text(stretch.text, line)
-            stretch.tokens, stretch.first = list(tokens_of(stretch.text)), line
+            stretch.tokens, stretch.first = tokens_of(stretch.text), line
     return metadata, [stretch for stretch in cells if stretch.text.strip()]
 
 

@@ -112,7 +112,9 @@ class ChapterTask(Task):
                 self._done = message
 
     def may_go_on(self, worker: Worker) -> bool:
-        # What is written below Python goes to a file, which must not fill the disk.
+        # What is written below Python goes to a file, which must not fill the disk. A
+        # character takes up to four bytes; what is over the limit by less than this is
+        # found when the cell has ended.
         self._too_much |= worker.wrote_below() > 8 * self.settings.output_limit
         return not self._too_much
 

@@ -117,6 +117,7 @@ def text_stream(kind: str, outputs: Outputs, descriptor: int) -> TextIO:
     errors = "strict" if kind == "stdout" else "backslashreplace"
     raw = _Raw(kind, outputs, descriptor)
     bytes_below = cast("BinaryIO", raw)
+    # Nothing is held back, so that what goes to both streams stays in its order.
     return io.TextIOWrapper(
         bytes_below, "utf-8", errors, newline="\n", write_through=True
     )

@@ -112,9 +112,11 @@ class Pool:
             while waiting or self._running:
                 while waiting and len(self._running) < self._jobs:
                     self._begin(waiting.popleft())
+                # What has to start once more has waited longest, so it goes first.
                 waiting.extendleft(self._listen())
                 self._tick()
         finally:
+            # All are let go of before any is waited for: they end side by side.
             for _, worker in self._at_work():
                 worker.let_go()
             for _, worker in self._at_work():
@@ -164,11 +166,13 @@ class Pool:
         self._hear(task, worker)  # its last words, if it had time for any
         del self._running[task]
         self._turns.give_back(task)
-        stuck = self._let_go.pop(task, None) is not None
+        # One that we let go of has no status of its own; where it is stuck, asking for
+        # one would wait for ever.
+        was_let_go = self._let_go.pop(task, None) is not None
         was_late = task in self._late
         self._late.discard(task)
         try:
-            return task.ended(worker, None if stuck else worker.status(), was_late)
+            return task.ended(worker, None if was_let_go else worker.status(), was_late)
         finally:
             worker.close()
 

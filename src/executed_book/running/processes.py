@@ -77,6 +77,7 @@ def end_descendants(patience: float = 5.0) -> None:
 
 
 def _wait(pid: int, give_up: float) -> None:
+    # Not for ever: a killed process may still wait for a disk.
     while os.waitpid(pid, os.WNOHANG) == (0, 0) and time.monotonic() < give_up:
         time.sleep(0.002)
 

@@ -93,17 +93,16 @@ def _ended(pids: set[int]) -> set[int]:
 
 def _end_strays(supervisors: set[int]) -> None:
     """End what a supervisor that was itself killed could not."""
-    if set(children()) - supervisors:
-        for pid in set(children()) - supervisors:
-            os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
+    for pid in set(children()) - supervisors:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
 
 
 # -- in the supervisor
 
 
 def _supervise(folder: Path, channel: int, life: int, end: int) -> None:
-    os.setsid()
+    os.setsid()  # what is sent to the group of the server is not meant for us
     adopt_orphans()
     worker = os.fork()
     if not worker:
@@ -124,6 +123,8 @@ def _wait_for(worker: int, life: int) -> int | None:
         watched.append(os.pidfd_open(worker))
     timeout = None if len(watched) > 1 else _POLL
     while True:
+        # The worker goes first: one that has ended by itself has a status to tell, also
+        # where the builder let go of it meanwhile.
         ready, _, _ = select.select(watched, [], [], timeout)
         pid, status = os.waitpid(worker, os.WNOHANG)
         if pid:

@@ -25,6 +25,7 @@ class Shell:
     ) -> None:
         self.outputs = Outputs(output_limit)
         for descriptor, name in ((1, "stdout"), (2, "stderr")):
+            # Logging and the like write to the second of the two names.
             stream = text_stream(name, self.outputs, descriptor)
             setattr(sys, name, stream)
             setattr(sys, f"__{name}__", stream)
@@ -44,12 +45,13 @@ class Shell:
         began = time.perf_counter()
         error: BaseException | None = None
         try:
+            # With history, values are numbered, and `_` is the last of them.
             result = ipython.run_cell(source, store_history=True)
             error = result.error_before_exec or result.error_in_exec
             error = error or ipython.while_displaying
             _settle()
         except OutputLimit:
-            pass
+            pass  # `result` finds that the outputs are over it
         except Exception as raised:  # by what JAX was still to print
             error = error or raised
         seconds = time.perf_counter() - began
@@ -62,7 +64,10 @@ class Shell:
         return tuple(map(self._evaluate, expressions))
 
     def _evaluate(self, expression: str) -> ValueResult:
-        code = "f" + repr("{" + expression + "}")
+        # As it stands, not as `repr` writes it, which would escape what is in it. The
+        # space keeps the brace of a set or a dict from being read as an escaped one.
+        space = " " if expression.startswith("{") else ""
+        code = f'f"""{{{space}{expression}}}"""'
         self.outputs.clear()
         try:
             # The chapter's own code, in the chapter's own namespace.

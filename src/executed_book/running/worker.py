@@ -39,7 +39,8 @@ def work(folder: Path, channel: int) -> None:
     place = folder / "work"
     place.mkdir()
     os.chdir(getattr(job, "place", None) or place)
-    os.environ["IPYTHONDIR"] = str(folder)
+    os.environ["IPYTHONDIR"] = str(folder)  # no profile of the user's is read
+    # As at a prompt: modules beside the page are found, and there are no arguments.
     sys.argv = [""]
     if sys.path[:1] != [""]:
         sys.path.insert(0, "")
@@ -178,6 +179,7 @@ def _facts(files: set[str]) -> dict[str, Any]:
     if "jax" in modules:
         import jax
 
+        # Starts the backend where no cell did: what it would have run on is asked for.
         devices = jax.devices()
         platform, kind, count = (
             jax.default_backend(),

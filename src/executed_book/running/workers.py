@@ -135,6 +135,7 @@ class Workers:
         folder = self._run / str(self._count)
         folder.mkdir()
         write_job(job, folder)
+        # Elsewhere than on Linux nothing is imported before the fork: see `server`.
         if fresh or sys.platform != "linux":
             (folder / "fresh").touch()
         ours, theirs = socket.socketpair()
@@ -144,6 +145,7 @@ class Workers:
         worker = Worker(folder, Channel(ours), life_write, end_read)
         try:
             socket.send_fds(self._link, [os.fsencode(folder)], fds)
+            # It answers when it has forked: from then on our ends may be closed.
             if not self._link.recv(1):
                 raise ConnectionError
         except ConnectionError:

@@ -132,6 +132,7 @@ class Showing:
         """
         offered = self._taken(app, pagename, context.get("body"))
         context["downloads"] = offered
+        # From the page itself the way to the site's root is "#", or ends with a slash.
         root = context["pathto"]("", 1).rstrip("#").rstrip("/") or "."
         notebook = self._setting("colab")
         if notebook and self.page(pagename) is not None:

@@ -25,6 +25,9 @@ _LEFT_OUT = (
     " script, style, summary > .expanded"
 )
 _FENCED = re.compile(r"(^(?:`{3,})[^`\n]*\n.*?^`{3,}$)", re.MULTILINE | re.DOTALL)
+
+#: Stands for a code cell while the rest of a page becomes Markdown. Letters and digits
+#: alone: anything else would be escaped on the way.
 _CELL = "CODECELL{}ENDOFCELL"
 _CELLS = re.compile(r"\s*CODECELL(\d+)ENDOFCELL\s*")
 
@@ -39,7 +42,7 @@ class _Writer(MarkdownConverter):
 
     def convert_pre(self, element: Tag, text: str, parent_tags: Any) -> str:
         code = element.get_text().strip("\n")
-        fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", code)), 3)
+        fence = "`" * max([3, *(len(run) + 1 for run in re.findall("`+", code))])
         return f"\n\n{fence}{_language(element)}\n{code}\n{fence}\n\n"
 
     def convert_summary(self, element: Tag, text: str, parent_tags: Any) -> str:
@@ -161,6 +164,7 @@ def _told(code: list[dict[str, Any]], soup: BeautifulSoup) -> Iterator[dict[str,
             box.replace_with(soup.new_string(f"\n{_CELL.format(shown)}\n"))
         else:
             box.decompose()
+    # Texts and numbers of cells in turns; all cells that remain follow the last text.
     parts = _CELLS.split(_written(soup))
     done = 0
     for text, number in zip(

@@ -29,6 +29,11 @@ def _output(cell: nodes.container) -> nodes.container | None:
     return next(iter(_parts(cell, "cell_code_output")), None)
 
 
+# The transforms run in the order of their priorities: a figure has its twin before it
+# moves into a tab, and a receipt comes between the code and the program that is there
+# already. All run before Sphinx collects the images of a page (at 880).
+
+
 class MarkVaryingOutputs(SphinxTransform):
     """Keep what may differ from run to run out of the search index.
 
@@ -137,6 +142,7 @@ def _set_aside(home: nodes.container, like: nodes.container) -> nodes.container:
         "tab-set", classes=["sd-tab-set", "records"]
     )
     own = _output(home)
+    # The container stays where MyST-NB put it; what it shows moves into the first tab.
     shown = own.children if own is not None else ()
     tabs += _tab(home["cell_metadata"]["device"], shown, checked=True)
     if own is None:

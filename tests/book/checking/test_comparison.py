@@ -61,3 +61,36 @@ def test_texts_of_thousands_of_lines_are_compared_in_a_moment():
     assert (found.line, found.got) == (10, "new")
     other = [f"other {i}" for i in range(5_000)]
     assert len(differences("\n".join(lines), "\n".join(other))) == 1
+
+
+@pytest.mark.parametrize(
+    ("expected", "got", "found"),
+    [
+        # A line is paired with the identical one, not with the first that is close.
+        ("x 1.0000001\nx 1.0000000", "x 1.0000000", [(1, "x 1.0000001", "")]),
+        ("a\nb\nc\nd", "a\nc\nb\nd", [(2, "b", ""), (4, "", "b")]),
+        ("a\nb", "b\nc", [(1, "a", ""), (3, "", "c")]),
+        ("a\nb\nc", "x\nb\ny", [(1, "a", "x"), (3, "c", "y")]),
+        ("a\na\nb", "a\nb", [(2, "a", "")]),
+        ("x 1.0\ny", "y\nx 1.0000001", [(1, "x 1.0", ""), (3, "", "x 1.0000001")]),
+    ],
+)
+def test_as_many_lines_as_possible_are_paired(expected, got, found):
+    told = differences(expected, got)
+    assert [(d.line, d.expected, d.got) for d in told] == found
+
+
+@pytest.mark.parametrize("text", ["x 1.0000001\nx 1.0000000", "a\na\n", "", "nan\ninf"])
+def test_a_text_is_the_same_as_itself(text):
+    assert differences(text, text) == []
+
+
+def test_how_far_numbers_may_be_apart_is_a_matter_of_the_expected_one():
+    assert same_output("100.0", "101.0", rtol=0.01, atol=0.0) is None
+    assert same_output("100.0", "101.1", rtol=0.01, atol=0.0) is not None
+    assert same_output("0.0", "0.01", rtol=0.5, atol=0.02) is None
+    assert same_output("3", "4", rtol=1.0) is not None, "a whole number is exact"
+
+
+def test_arrays_may_be_padded_otherwise():
+    assert same_output("[ 1.5  -0.25]", "[1.5000001 -0.25]") is None

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from executed_book.checking.pins import Pin, read_pins, write_pins
-from executed_book.model import Provenance
+from executed_book.checking.pins import (
+    Pin,
+    check_pins,
+    is_pin_file,
+    pinned_with,
+    pins_of,
+    read_pins,
+    write_pins,
+)
+from executed_book.model import Cell, Provenance, Value, ValueResult
+from executed_book.platforms.records import pinned_texts
 
 from ..conftest import copy_of, new_book
+from ..made import CPU, chapter, executed, gave, printed, shown
 
 
 @pytest.fixture(scope="module")
@@ -135,3 +145,97 @@ def test_files_and_pins_are_inverse():
     ]
     text = write_pins(made, Provenance("cpu", "cpu", 1, "1", "1", "3"))
     assert read_pins(text) == made
+
+
+# -- one run at a time
+
+
+def told(tmp_path, made, *results, pinned=None, spoilt=()):
+    """What is wrong with a run of cells whose outputs these pins are."""
+    if pinned is not None:
+        text = pinned if isinstance(pinned, str) else write_pins(pinned, CPU)
+        (tmp_path / "one.txt").write_text(text)
+    errors = check_pins(executed(made, *results), tmp_path, spoilt)
+    return [f"{error.line}: {error.message}" for error in errors]
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["x = 1  \ny", "if x:\n    \n    y", "x\x0c\ny", "\n\nx\n", "'''a\n\nb'''"],
+)
+def test_any_source_can_be_pinned(tmp_path, source):
+    made = chapter(source)
+    pins = pins_of(executed(made, gave(shown("1"))))
+    assert told(tmp_path, made, gave(shown("1")), pinned=pins) == []
+    assert pinned_texts(made, tmp_path) == {1: "1"}
+
+
+@pytest.mark.parametrize("output", ["a\rb", "a\n\n\nb", "  a", "| a", "~", "\x0c"])
+def test_any_output_can_be_pinned(tmp_path, output):
+    made, result = chapter("x"), gave(printed(output))
+    pins = pins_of(executed(made, result))
+    assert told(tmp_path, made, result, pinned=pins) == []
+    other = gave(printed(output + "other"))
+    assert len(told(tmp_path, made, other, pinned=pins)) == 1
+
+
+def test_values_above_the_first_cell_are_pinned_too(tmp_path):
+    value = Value("value", "x", 3)
+    made = chapter("x", leading=(value, Value("measured", "t", 4)))
+    run = {"leading": (ValueResult("7"), ValueResult("0.1"))}
+    pins = pins_of(executed(made, gave(), **run))
+    assert pins[0] == Pin("", "{value} x = 7")
+    (tmp_path / "one.txt").write_text(write_pins(pins, CPU))
+    other = executed(made, gave(), leading=(ValueResult("8"), ValueResult("0.2")))
+    [error] = check_pins(other, tmp_path)
+    assert (error.line, error.message) == (1, "cell 0 does not give what is pinned")
+
+
+def test_what_varies_is_pinned_without_its_output(tmp_path):
+    varies = Cell(1, "x", 5, tags=frozenset({"measured"}))
+    assert pins_of(executed(chapter(varies), gave(shown("1")))) == [Pin("x", None)]
+    quoted = Cell(1, "x", 5, tags=varies.tags, values=(Value("value", "n", 9),))
+    result = gave(shown("1"), values=(ValueResult("3"),))
+    assert pins_of(executed(chapter(quoted), result)) == [Pin("x", "{value} n = 3")]
+
+
+def test_cells_that_are_gone_are_told_once_nothing_else_is(tmp_path):
+    pins = [Pin("x", "1"), Pin("gone", "2")]
+    run = chapter("x"), gave(shown("1"))
+    assert told(tmp_path, *run, pinned=pins) == [
+        "1: 1 pinned cells are no longer on the page"
+    ]
+    changed = chapter("y"), gave(shown("1"))
+    assert told(tmp_path, *changed, pinned=pins) == [
+        "10: cell 1 is new or has changed since its output was pinned"
+    ]
+
+
+def test_a_chapter_that_ended_early_misses_no_pins(tmp_path):
+    pins = [Pin("x", "1"), Pin("y", "2")]
+    assert told(tmp_path, chapter("x", "y"), gave(shown("1")), pinned=pins) == []
+
+
+def test_cells_that_failed_are_not_compared(tmp_path):
+    run = chapter("x", "y"), gave(shown("7")), gave(shown("2"))
+    pins = [Pin("x", "1"), Pin("y", "2")]
+    assert len(told(tmp_path, *run, pinned=pins)) == 1
+    assert told(tmp_path, *run, pinned=pins, spoilt={1}) == []
+
+
+def test_a_file_that_cannot_be_read_is_told(tmp_path):
+    (tmp_path / "one.txt").write_bytes(b"# JAX 1, cpu\n\n>>> caf\xe9\n")
+    [said] = told(tmp_path, chapter("x"), gave())
+    assert said.startswith("1: not a file of pins: 'utf-8' codec can't decode")
+
+
+def test_with_which_jax_a_file_was_made(tmp_path):
+    path = tmp_path / "one.txt"
+    assert pinned_with(path) is None
+    assert not is_pin_file(path)
+    path.write_text(write_pins([], CPU))
+    assert pinned_with(path) == "0.12.0"
+    assert is_pin_file(path)
+    path.write_text("# Notes\n")
+    assert pinned_with(path) is None
+    assert not is_pin_file(path)

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import re
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
+from executed_book.checking.pins import write_pins
+from executed_book.commands import record as module
+from executed_book.commands.record import record
+from executed_book.errors import BookError, PageError
+from executed_book.releases.snapshots import Snapshot
+from executed_book.running.progress import Progress
+from executed_book.settings import Settings
+
 from ..conftest import FRONT, TinyBook, copy_of, new_book
+from ..made import CPU, GPU, chapter, executed, gave
 from ..running.test_stderr import RUNTIME_LINES
 
 SIMULATED = Path(__file__).parents[2] / "simulated"
@@ -317,3 +328,85 @@ def test_the_simulated_device_is_another_one(tmp_path):
     )
     assert status == 1
     assert "JaxRuntimeError: Out of memory" in output
+
+
+# -- one step at a time
+
+
+def test_a_book_without_a_folder_for_records(tmp_path):
+    settings = Settings(tmp_path, tmp_path / "cache")
+    with pytest.raises(BookError, match="nowhere to keep records\n    → name a folder"):
+        record(settings, Progress())
+
+
+def error(message: str, detail: str = "") -> PageError:
+    return PageError(Path("docs/one.md"), 1, message, "", detail)
+
+
+@pytest.mark.parametrize(
+    ("told", "why"),
+    [
+        (error("cell 3 killed its process (SIGKILL)"), "killed its process (SIGKILL)"),
+        (
+            error(
+                "cell 3 raised ValueError", "Traceback\n  Cell 3\nValueError: bad\nx"
+            ),
+            "raised: ValueError: bad",
+        ),
+        (
+            error("cell 3 raised E; not looked at, since they need it: 4", "E: a"),
+            "raised: E: a",
+        ),
+        (error("cell 3 writes to stderr", "careful"), "writes to stderr: careful"),
+        (error("odd " * 100), ("odd " * 50)),
+    ],
+)
+def test_why_a_cell_failed_in_a_line(told, why):
+    assert module._first_line(told) == why
+
+
+@pytest.mark.parametrize(("line", "number"), [(3, 0), (10, 1), (19, 1), (99, 2)])
+def test_a_line_belongs_to_the_cell_above_it(line, number):
+    assert module._cell_at(chapter("x", "y"), line) == number
+
+
+@pytest.mark.parametrize(
+    ("script", "driver"),
+    [(None, None), ("exit 9", None), ("echo 570.1; echo 570.1", "570.1"), ("", None)],
+)
+def test_the_driver_is_the_one_that_nvidia_smi_names(
+    tmp_path, monkeypatch, script, driver
+):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    if script is not None:
+        (tmp_path / "nvidia-smi").write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / "nvidia-smi").chmod(0o755)
+    assert module._driver() == driver
+
+
+@pytest.mark.parametrize(
+    ("made", "driver"), [(GPU, "570.2"), (CPU, None)], ids=["gpu", "cpu"]
+)
+def test_a_record_says_when_it_was_made_and_on_a_gpu_with_which_driver(made, driver):
+    ran = executed(chapter("x"), gave(), provenance=made)
+    found = module._with_provenance(ran, "570.2").run.provenance
+    assert (found.date, found.driver) == ("1970-01-01", driver)
+
+
+def test_pins_of_the_same_jax_need_no_cpu_beside_them(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "execute", None)  # nothing is executed
+    settings = Settings(tmp_path, tmp_path / "cache")
+    nothing = Snapshot({}, {})
+    assert module._on_cpu(settings, None, Progress()) == nothing
+    own = dataclasses.replace(CPU, jax=version("jax"))
+    (tmp_path / "one.txt").write_text(write_pins([], own))
+    (tmp_path / "notes.txt").write_text("mine")
+    assert module._on_cpu(settings, tmp_path, Progress()) == nothing
+
+
+def test_a_snapshot_of_another_device_does_not_fit(tmp_path):
+    fits = Snapshot({"jax": version("jax"), "platform": "cpu"}, {})
+    assert module._fitting(fits, tmp_path) is fits
+    other = Snapshot({"jax": version("jax"), "platform": "gpu"}, {})
+    with pytest.raises(BookError, match="taken on gpu with JAX"):
+        module._fitting(other, tmp_path)

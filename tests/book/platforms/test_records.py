@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
 import pytest
 
-from executed_book.model import Provenance
-from executed_book.platforms.records import Record, write_records
+from executed_book.model import Cell, Executed, Provenance
+from executed_book.platforms.records import (
+    Record,
+    current,
+    program_digest,
+    read_records,
+    records_of,
+    same_as,
+    slug,
+    write_records,
+)
+from executed_book.programs import program
+from executed_book.programs.cells import SourceCell
 
 from ..conftest import TinyBook, copy_of, new_book, pretend
+from ..made import CPU, GPU, chapter, executed, figure, gave, printed, shown
 
 FRONT = """\
 ---
@@ -150,3 +163,120 @@ def test_new_records_leave_the_figures_of_a_chapter_whose_name_begins_alike(tmp_
     write_records([], "timing", tmp_path)
     left = sorted(path.name for path in tmp_path.iterdir())
     assert left == ["timing-2-1-1.svg", "timing-2.json"]
+
+
+# -- one chapter at a time
+
+
+def record(program: str = "p", jax: str = CPU.jax, **fields) -> Record:
+    provenance = dataclasses.replace(GPU, jax=jax)
+    return Record(1, program, [shown("1")], provenance, **fields)
+
+
+def ran(*cells, provenance: Provenance = CPU) -> tuple[Executed, list[None]]:
+    """A chapter whose cells gave 1, and its programs, of which there are none."""
+    made = chapter(*cells)
+    results = [gave(shown("1")) for _ in made.cells]
+    return executed(made, *results, provenance=provenance), [None] * len(results)
+
+
+def test_what_differs_or_may_differ_is_recorded():
+    varies = Cell(3, "z", 30, tags=frozenset({"measured"}))
+    here, programs = ran("x", "y", varies, provenance=GPU)
+    found = records_of(here, programs, {1: "1", 2: "2", 3: "1"})
+    assert [(r.number, r.cpu) for r in found] == [(2, "2"), (3, None)]
+    assert found[0].label == "NVIDIA H200"
+    assert [r.number for r in records_of(here, programs, {}, without={1, 2})] == [3]
+    silent = executed(chapter("x"), gave(), provenance=GPU)
+    assert records_of(silent, [None], {}) == []
+
+
+def test_rounding_is_the_same():
+    here = executed(chapter("x", "y"), gave(shown("1.00001")), gave(shown("2")))
+    assert same_as(here, {1: "1.0", 2: "3"}) == {1}
+
+
+def test_records_are_the_same_after_their_files(tmp_path):
+    error = {"output_type": "error", "ename": "E", "evalue": "a", "traceback": ["x"]}
+    outputs = [
+        *(printed("a\nb\n"), printed("c", "stderr"), shown("1", html="<b>\n1</b>")),
+        *(figure("<svg>\n1</svg>"), figure("<svg>2</svg>"), error),
+    ]
+    made = [
+        Record(1, "p", outputs, GPU, "1\n2"),
+        Record(12, "q", [figure("<svg>3</svg>")], GPU),
+    ]
+    folder = tmp_path / slug(GPU.device_kind)
+    write_records(made, "part/one", folder)
+    assert read_records(tmp_path) == ({"part/one": made}, [])
+    names = sorted(path.name for path in (folder / "part").glob("*.svg"))
+    assert names == ["one-1-1.svg", "one-1-2.svg", "one-12-1.svg"]
+    write_records([], "part/one", folder)
+    assert list((folder / "part").iterdir()) == []
+
+
+def test_a_record_holds_while_its_program_is_that_of_a_cell():
+    here, programs = ran("x", "y")
+    name = program_digest(here.chapter, 2, programs)
+    holding, stale, misleading = current(here, programs, [record(name), record("old")])
+    assert (list(holding), [r.program for r in stale], misleading) == ([2], ["old"], [])
+
+
+def test_a_record_of_the_pages_own_kind_of_device_is_left_out():
+    here, programs = ran("x", provenance=GPU)
+    name = program_digest(here.chapter, 1, programs)
+    assert current(here, programs, [record(name)]) == ({}, [], [])
+
+
+@pytest.mark.parametrize(
+    ("fields", "tags", "holds"),
+    [
+        ({"jax": "0.11"}, (), False),
+        ({"jax": "0.11", "cpu": "1"}, (), True),
+        ({"jax": "0.11", "cpu": "2"}, (), False),
+        ({"cpu": "2"}, (), False),
+        ({"jax": "0.11"}, ("measured",), True),
+        ({}, (), True),
+    ],
+)
+def test_a_record_of_another_jax_holds_where_only_the_device_can_be_why(
+    fields, tags, holds
+):
+    here, programs = ran(Cell(1, "x", 5, tags=frozenset(tags)))
+    name = program_digest(here.chapter, 1, programs)
+    holding, stale, misleading = current(here, programs, [record(name, **fields)])
+    assert (bool(holding), bool(misleading), stale) == (holds, not holds, [])
+
+
+def test_a_first_comment_is_no_part_of_a_program():
+    one, other, third = (
+        [program([SourceCell(code)], 0, head)]
+        for code, head in [("x = 1", "# A"), ("x = 1", "# B"), ("x = 2", "# A")]
+    )
+    digests = [program_digest(chapter("x"), 1, made) for made in (one, other, third)]
+    assert digests[0] == digests[1] != digests[2]
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        {"output_type": "stream", "name": "stdout"},
+        {"output_type": "stream", "name": "stdout", "text": 3},
+        {"output_type": "noise"},
+        {
+            "output_type": "display_data",
+            "data": {"image/svg+xml": {"file": "gone.svg"}},
+        },
+        {"output_type": "error", "ename": "E", "evalue": "a", "traceback": 3},
+    ],
+)
+def test_an_output_that_is_none_is_told(tmp_path, output):
+    write_records([record()], "one", tmp_path / "gpu")
+    path = tmp_path / "gpu" / "one.json"
+    plain = json.loads(path.read_text())
+    plain["cells"][0]["outputs"] = [output]
+    path.write_text(json.dumps(plain))
+    found, [error] = read_records(tmp_path)
+    assert found == {}
+    assert error.message.startswith("not a record (")
+    assert "executed_book record" in error.hint

@@ -106,7 +106,7 @@ def test_the_body_of_a_directive():
 def test_an_empty_page_has_nothing():
     assert stretches("") == []
     assert running_text("") == []
-    assert list(tokens_of("")) == []
+    assert tokens_of("") == []
 
 
 @pytest.mark.parametrize(

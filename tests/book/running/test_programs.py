@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
-from executed_book.running.programs import run_programs
+import pytest
+
+from executed_book.running.programs import ProgramTask, Ran, run_programs
 
 
 def test_programs_run_apart_and_as_main_modules():
@@ -59,3 +62,34 @@ def is_running(process):
     except FileNotFoundError:
         return False
     return status.rpartition(")")[2].split()[0] != "Z"
+
+
+@pytest.mark.parametrize(
+    ("fields", "shown"),
+    [
+        ({}, "a"),
+        ({"stdout": ""}, ""),
+        ({"stderr": "noise"}, "a"),
+        ({"raised": "KeyError: 1", "status": 1}, "a\nKeyError: 1"),
+        ({"status": 3}, "a\n(ended with status 3)"),
+        ({"status": -9, "timed_out": True}, "a\n(stopped at the time limit)"),
+    ],
+)
+def test_output_is_shown_as_on_a_page(fields, shown):
+    plain = {"stdout": "a\n\n", "stderr": "", "raised": None, "status": 0}
+    ran = Ran(**{**plain, "timed_out": False, "seconds": 1.0, **fields})
+    assert ran.shown == shown
+
+
+def test_what_a_program_did_is_read_from_its_folder(tmp_path):
+    task = ProgramTask("print(1)", limit=5.0)
+    assert task.job().text == "print(1)"
+    (tmp_path / "below-stdout").write_bytes(b"1\xff\n")
+    (tmp_path / "raised.json").write_text('"KeyError: 1"')
+    worker = SimpleNamespace(folder=tmp_path, wrote_below=lambda: 16_000_000)
+    assert not task.may_go_on(worker)
+    assert task.ended(worker, None, True) is False
+    assert task.ran is not None
+    assert (task.ran.stdout, task.ran.stderr) == ("1\ufffd\n", "")
+    assert (task.ran.raised, task.ran.status) == ("KeyError: 1", -9)
+    assert task.ran.timed_out

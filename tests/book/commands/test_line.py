@@ -1,0 +1,159 @@
+"""What the command line understands, and how it says what went wrong."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from executed_book.commands import line
+from executed_book.commands.line import main
+from executed_book.errors import BookError
+
+
+@pytest.fixture(autouse=True)
+def signals() -> Iterator[None]:
+    """The handlers of signals, which a command sets, are put back."""
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.getsignal(number) for number in numbers]
+    yield
+    for number, handler in zip(numbers, before, strict=True):
+        signal.signal(number, handler)
+
+
+def parsed(*arguments: str) -> argparse.Namespace:
+    return line._parser().parse_args(arguments)
+
+
+def test_defaults_are_those_of_this_repository():
+    options = parsed("build")
+    assert (options.source, options.config) == (Path("docs"), Path("conf"))
+    assert (options.output, options.jobs) == (Path("_build/html"), None)
+    options = parsed("drift", "a.json", "b.json")
+    assert (options.kept, options.page) == (
+        Path("outputs/drift"),
+        Path("docs/releases.md"),
+    )
+
+
+def test_chapters_and_options_may_be_named_several_times():
+    options = parsed("pin", "--only", "a", "b", "--only", "c", "-D", "x=1", "-Dy=a=b")
+    assert options.only == ["a", "b", "c"]
+    assert options.D == [("x", "1"), ("y", "a=b")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "the following arguments are required: COMMAND"),
+        (["bild"], "invalid choice: 'bild'"),
+        (["build", "--jobs", "0"], "'0' is not a number of at least 1"),
+        (["build", "--jobs", "two"], "'two' is not a number of at least 1"),
+        (["execute", "-D", "name"], "'name' is not NAME=VALUE"),
+        (["build", "--only", "one"], "unrecognized arguments: --only one"),
+        (["drift", "a.json"], "the following arguments are required: other"),
+        (["verify", "--longest", "soon"], "invalid float value: 'soon'"),
+    ],
+)
+def test_what_is_not_understood(capsys, arguments, said):
+    with pytest.raises(SystemExit) as ended:
+        parsed(*arguments)
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+def test_settings_are_of_folders_that_are_named_whole(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "conf.py").write_text("executed_book_figures = 'svg'")
+    options = parsed(
+        *("execute", "--cache", "kept", "--jobs", "3", "--only", "a"),
+        *("-D", "executed_book_folder=empty"),
+    )
+    settings = line._settings(options)
+    assert settings.source == tmp_path / "docs"
+    assert settings.cache == tmp_path / "kept"
+    assert (settings.jobs, settings.only) == (3, {"a"})
+    assert (settings.figures, settings.folder) == ("svg", "empty")
+
+
+@pytest.fixture
+def running(monkeypatch):
+    """Run a command that does this; its exit status."""
+
+    def run(does: Any, **more: Any) -> int:
+        monkeypatch.setattr(line, "_execute", lambda options, progress: does())
+        return main(["execute"], **more)
+
+    return run
+
+
+def failing(error: BaseException) -> Any:
+    def fail() -> None:
+        raise error
+
+    return fail
+
+
+def test_all_went_well(running, capsys):
+    assert running(lambda: None) == 0
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_problem_of_the_book_is_said_as_it_is(running, capsys):
+    assert running(failing(BookError("docs/a.md:1: odd"))) == 1
+    assert capsys.readouterr().err == "\ndocs/a.md:1: odd\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (
+            OSError(28, "No space left on device", "/x/a"),
+            "No space left on device (/x/a",
+        ),
+        (OSError("odd"), "odd"),
+    ],
+)
+def test_what_the_disk_says(running, capsys, error, said):
+    assert running(failing(error)) == 1
+    assert capsys.readouterr().err.startswith(f"\nthe disk says: {said}")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_with_one_line(running, capsys, number):
+    status = running(lambda: signal.raise_signal(number), stopped="it stands")
+    assert status == 128 + number
+    assert capsys.readouterr().err == "\nit stands\n"
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN, "once is enough"
+
+
+def test_an_interrupt_by_python_itself_is_one_too(running):
+    assert running(failing(KeyboardInterrupt())) == 130
+
+
+def test_a_mistake_of_ours_is_kept_in_a_file(running, capsys):
+    assert running(failing(ZeroDivisionError("oops"))) == 1
+    first, way_out = capsys.readouterr().err.strip().splitlines()
+    assert first == "the builder itself failed: ZeroDivisionError: oops"
+    log = Path(way_out.rpartition("what stands in ")[2])
+    assert "Traceback" in log.read_text()
+    log.unlink()
+
+
+def test_every_command_has_something_to_run():
+    for arguments in (
+        ["build"],
+        ["execute"],
+        ["verify"],
+        ["claims"],
+        ["pin"],
+        ["record"],
+        ["snapshot", "a.json"],
+        ["drift", "a.json", "b.json"],
+    ):
+        assert parsed(*arguments).run.__name__ == f"_{arguments[0]}"

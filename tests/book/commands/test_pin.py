@@ -1,0 +1,139 @@
+"""What is accepted, what is refused, and what is removed; nothing is executed here."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from executed_book.book import Book
+from executed_book.checking.pins import read_pins, write_pins
+from executed_book.commands import pin as module
+from executed_book.commands.pin import pin
+from executed_book.errors import BookError, PageError
+from executed_book.model import Cell, Executed
+from executed_book.running.progress import Progress
+from executed_book.settings import Settings
+
+from ..made import CPU, chapter, executed, gave, shown
+
+MEASURED = frozenset({"measured"})
+
+
+class Pinning:
+    """A book whose runs give one thing after the other."""
+
+    def __init__(self, root: Path, monkeypatch) -> None:
+        self.settings = Settings(root / "docs", root / "cache", pins=root / "pins")
+        self.asked: list[Settings] = []
+        self.log = io.StringIO()
+        self._runs: Iterator[str] = iter(())
+        self.cells: tuple[Cell, ...] = (Cell(1, "x", 10),)
+        self.errors: list[PageError] = []
+        monkeypatch.setattr(module, "execute", self._execute)
+
+    def _execute(self, settings: Settings, progress: Progress) -> Book:
+        self.asked.append(settings)
+        text = next(self._runs)
+        made = chapter(*self.cells)
+        ran: Executed = executed(made, *[gave(shown(text)) for _ in self.cells])
+        return Book([made], {"one": ran}, errors=self.errors)
+
+    def pin(self, *runs: str, **settings) -> list[str]:
+        """Pin what these runs give, all of which are asked for; what is said."""
+        import dataclasses
+
+        self._runs, self.asked = iter(runs), []
+        self.log.truncate(self.log.seek(0))
+        own = dataclasses.replace(self.settings, **settings)
+        try:
+            pin(own, Progress(Console(file=self.log, width=200, highlight=False)))
+        finally:
+            assert len(self.asked) == len(runs)
+        return self.log.getvalue().splitlines()
+
+    @property
+    def kept(self) -> str | None:
+        path = self.settings.pins / "one.txt"
+        [found] = read_pins(path.read_text()) if path.exists() else [None]
+        return found and found.output
+
+
+@pytest.fixture
+def pinning(tmp_path, monkeypatch) -> Pinning:
+    return Pinning(tmp_path, monkeypatch)
+
+
+def test_a_new_output_is_shown_and_kept_once_it_is_the_same_twice(pinning):
+    said = pinning.pin("1", "1")
+    assert "+| 1" in said
+    assert said[-1].endswith("; 1 chapters accepted anew")
+    assert pinning.kept == "1"
+    first, again = pinning.asked
+    assert (first.pins, again.only) == (None, {"one"})
+    assert again.cache != first.cache, "the second run is no kept one"
+
+
+def test_what_is_pinned_already_is_not_run_again(pinning):
+    pinning.pin("1", "1")
+    said = pinning.pin("1")
+    assert said[-1].endswith("; 0 chapters accepted anew")
+    said = pinning.pin("2", "2")
+    assert {"-| 1", "+| 2"} <= set(said)
+
+
+def test_an_output_of_two_kinds_is_not_pinned(pinning):
+    with pytest.raises(BookError, match=r"one\.md:10: cell 1 gave two outputs in two"):
+        pinning.pin("1", "2")
+    assert pinning.kept is None
+
+
+def test_rounding_is_no_other_output(pinning):
+    pinning.pin("1.0000000", "1.0000001")
+    assert pinning.kept == "1.0000000"
+
+
+def test_a_measured_output_has_to_differ_by_the_third_run(pinning):
+    pinning.cells = (Cell(1, "x", 10, tags=MEASURED),)
+    said = pinning.pin("1 s", "1 s", "2 s")
+    assert any(line.startswith("a third time") for line in said)
+    assert pinning.kept is None, "it is not pinned either"
+    (pinning.settings.pins / "one.txt").unlink()
+    with pytest.raises(BookError, match="marked as measured, and gave the same every"):
+        pinning.pin("1 s", "1 s", "1 s")
+    pinning.pin("1 s", "2 s")
+
+
+def test_a_measured_output_without_numbers_may_stay(pinning):
+    pinning.cells = (Cell(1, "x", 10, tags=MEASURED),)
+    pinning.pin("fast", "fast")
+
+
+def test_a_book_with_an_error_changes_no_pin(pinning):
+    pinning.errors = [PageError(Path("docs/one.md"), 3, "odd")]
+    with pytest.raises(BookError, match="odd"):
+        pinning.pin("1")
+    assert pinning.kept is None
+
+
+def test_pins_of_chapters_that_are_gone_go_and_other_files_stay(pinning):
+    folder = pinning.settings.pins
+    (folder / "part").mkdir(parents=True)
+    (folder / "part" / "gone.txt").write_text(write_pins([], CPU))
+    (folder / "notes.txt").write_text("mine")
+    pinning.pin("1", "1", only=frozenset({"one"}))
+    assert (folder / "part" / "gone.txt").exists()
+    said = pinning.pin("1")
+    assert "removed: gone.txt, of a chapter that is gone" in said
+    assert sorted(path.name for path in folder.rglob("*.txt")) == [
+        "notes.txt",
+        "one.txt",
+    ]
+
+
+def test_a_book_without_a_folder_for_pins(pinning):
+    with pytest.raises(BookError, match="nowhere to keep pins\n    → name a folder in"):
+        pinning.pin(pins=None)

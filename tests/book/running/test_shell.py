@@ -1,0 +1,195 @@
+"""Cells run in a shell that shows what a bare interpreter shows."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import warnings
+from typing import Any
+
+import pytest
+
+from executed_book.running import shell
+
+#: Cells that run one after the other in one shell, by what they are about.
+CELLS = {
+    "value": "x = {'a': 1, 'b': [1, 2]}\nx",
+    "long value": "list(range(60))",
+    "quiet value": "x;",
+    "nothing": "None",
+    "prints": "import sys\nprint('a')\nprint('b', file=sys.stderr)\nprint('c')",
+    "warns": "import warnings\nwarnings.warn('careful')",
+    "html": "class A:\n    def _repr_html_(self): return '<b>A</b>'\nA()",
+    "display": "from IPython.display import display\ndisplay(A())",
+    "raises": "y = 1\nraise KeyError('a')",
+    "syntax": "y = = 1",
+    "broken display": "class B:\n    def __repr__(self): raise ValueError('b')\n\nB()",
+    "broken html": "class C:\n    def _repr_html_(self): raise ValueError('c')\nC()",
+    "too much": "print('x' * 2000)",
+    "too much, caught": "try:\n    print('x' * 2000)\nexcept Exception:\n    pass",
+    "after too much": "print('fine')",
+    "await": "import asyncio\nawait asyncio.sleep(0)\nprint('awaited')",
+    "figure": "import matplotlib.pyplot as plt\n_ = plt.plot([1])",
+    "figure once": "1",
+    "inline": "%matplotlib inline",
+    "late print": "import jax\njax.jit(lambda x: jax.debug.print('{}', x))(3)",
+    "exits": "raise SystemExit(3)",
+    "names its file": "import inspect\ndef f(): pass\nprint(inspect.getsource(f))",
+}
+VALUES = {
+    "x['a'] + 1": "2",
+    "3.14159:.2f": "3.14",
+    "x['a']!r:>3": "  1",
+    "x['a']=": "x['a']=1",
+    """x["a"] + x['a']""": "2",
+    "{k: v for k, v in x.items() if k == 'a'}": "{'a': 1}",
+    "{3}": "{3}",
+    "{'b' if x else 'c'}": "{'b'}",
+    "[{1: 2}]": "[{1: 2}]",
+    "chr(10).join('ab')": "a\nb",
+}
+ESCAPED = r"'\n'.join('ab')"
+WRONG = {
+    "nowhere": "NameError: name 'nowhere' is not defined",
+    "chr(0xd800)": "UnicodeEncodeError: 'utf-8' codec can't encode",
+    "x +": "SyntaxError: f-string: ",
+    "print('y' * 2000)": "it prints without end",
+}
+
+PROGRAM = """
+import json, os, sys
+from executed_book.model import to_plain
+from executed_book.running.shell import Shell
+stdout = os.dup(1)
+cells, values = json.loads(sys.stdin.read())
+shell = Shell("one", 1000, "svg", {"figure.figsize": [2.0, 1.0]})
+results = {}
+for number, (name, source) in enumerate(cells.items(), 1):
+    seconds, failure = shell.run(number, source)
+    results[name] = to_plain(shell.result(seconds, failure, ()))
+results["values"] = {e: to_plain(v) for e, v in zip(values, shell.evaluate(values))}
+os.write(stdout, json.dumps(results).encode())
+os._exit(0)
+"""
+
+
+@pytest.fixture(scope="module")
+def ran() -> dict[str, Any]:
+    """What each cell gave, and the values after them."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        input=json.dumps([CELLS, [*VALUES, ESCAPED, *WRONG]]),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def texts(result: dict[str, Any]) -> list[Any]:
+    """The text of each output; of a value or display, its formats."""
+    return [
+        output.get("text", output.get("data", output.get("ename")))
+        for output in result["outputs"]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("value", [{"text/plain": "{'a': 1, 'b': [1, 2]}"}]),
+        ("long value", [{"text/plain": str([*range(60)])}]),
+        ("quiet value", []),
+        ("nothing", []),
+        ("prints", ["a\n", "b\n", "c\n"]),
+        ("warns", ["UserWarning: careful\n"]),
+        ("raises", ["KeyError"]),
+        ("syntax", ["SyntaxError"]),
+        ("after too much", ["fine\n"]),
+        ("await", ["awaited\n"]),
+        ("inline", []),
+        ("late print", ["3\n"]),
+        ("names its file", ["def f(): pass\n\n"]),
+    ],
+)
+def test_what_a_cell_shows(ran, name, shown):
+    assert texts(ran[name]) == shown
+
+
+def test_html_is_shown_beside_its_text(ran):
+    [value] = texts(ran["html"])
+    assert value["text/html"] == "<b>A</b>"
+    assert ran["html"]["outputs"][0]["output_type"] == "execute_result"
+    assert ran["display"]["outputs"][0]["output_type"] == "display_data"
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "line"),
+    [
+        ("raises", "KeyError", 2),
+        ("syntax", "SyntaxError", 1),
+        ("broken display", "ValueError", 2),
+        ("broken html", "ValueError", 2),
+        ("exits", "SystemExit", 1),
+        ("too much", "OutputLimit", 1),
+        ("too much, caught", "OutputLimit", 1),
+    ],
+)
+def test_how_a_cell_fails(ran, name, kind, line):
+    failure = ran[name]["failure"]
+    assert (failure["name"], failure["line"]) == (kind, line)
+
+
+def test_others_do_not_fail(ran):
+    failing = {"raises", "syntax", "broken display", "broken html", "exits"}
+    failing |= {"too much", "too much, caught"}
+    assert {n for n in CELLS if ran[n]["failure"] is not None} == failing
+
+
+def test_printing_too_much_shows_nothing(ran):
+    assert ran["too much"]["outputs"] == []
+    assert ran["too much"]["failure"]["message"] == "1,000"
+
+
+def test_a_figure_is_shown_once_in_its_style_without_a_date(ran):
+    [figure] = texts(ran["figure"])
+    assert figure["image/svg+xml"].count("<svg") == 1
+    assert "dc:date" not in figure["image/svg+xml"]
+    assert texts(ran["figure once"]) == [{"text/plain": "1"}]
+
+
+@pytest.mark.parametrize("expression", VALUES)
+def test_a_value_is_as_in_an_f_string(ran, expression):
+    assert ran["values"][expression] == {"text": VALUES[expression], "error": None}
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="f-strings refuse it before")
+def test_a_value_may_hold_any_text(ran):
+    assert ran["values"][ESCAPED] == {"text": "a\nb", "error": None}
+
+
+@pytest.mark.parametrize("expression", WRONG)
+def test_a_value_that_cannot_be_had(ran, expression):
+    assert ran["values"][expression]["error"].startswith(WRONG[expression])
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        ("x = 1\n\nf(\n  x\n)\n", 3),
+        ("", 1),
+        ("# only words\n", 1),
+        ("!ls\n%time f()\n", 2),
+        ("\n", 1),
+    ],
+)
+def test_where_the_last_statement_begins(source, line):
+    assert shell._last_line(source) == line
+
+
+def test_a_warning_has_no_path():
+    text = shell._short_warning("careful", UserWarning, "/a/b.py", 3)
+    assert text == "UserWarning: careful\n"
+    assert warnings.formatwarning is not shell._short_warning, "only in workers"

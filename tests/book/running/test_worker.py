@@ -1,0 +1,129 @@
+"""What a worker says while it does a chapter, one message after the other."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from executed_book.running.channel import Channel
+from executed_book.running.jobs import CellJob, ChapterJob, write_job
+from executed_book.running.server import BELOW, python_running
+from executed_book.running.workers import worker_environment
+
+CELLS = (
+    CellJob("import os, sys\nx = 2\nprint(x)\nx + 1", expressions=("x * 2", "y")),
+    CellJob("print('skipped')", skipped=True),
+    CellJob("os.write(1, b'below\\n')\n1 / 0", measured=True),
+    CellJob("open('data.txt').read(), sys.argv, sys.path[0]"),
+)
+
+
+def talk(folder: Path, job: ChapterJob, turns: int = 9) -> list[dict[str, Any]]:
+    """All that a worker says that gets its turn so many times."""
+    folder.mkdir()
+    write_job(job, folder)
+    (folder / "fresh").touch()
+    ours, theirs = socket.socketpair()
+    files = [(folder / name).open("a+b") for name in BELOW.values()]
+    channel = Channel(ours)
+    process = subprocess.Popen(
+        [*python_running("worker"), str(folder), str(theirs.fileno())],
+        pass_fds=[theirs.fileno()],
+        stdin=subprocess.DEVNULL,
+        stdout=files[0],
+        stderr=files[1],
+        env=worker_environment(),
+    )
+    theirs.close()
+    said = []
+    while (message := channel.receive()) is not None:
+        said.append(message)
+        if message["at"] == "turn":
+            if not turns:
+                break
+            turns -= 1
+            channel.send(at="go")
+    channel.close()
+    assert process.wait(timeout=60) == 0
+    for file in files:
+        file.close()
+    return said
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory) -> list[dict[str, Any]]:
+    """What is said of a chapter in the folder of its page."""
+    root = tmp_path_factory.mktemp("worker")
+    (root / "docs").mkdir()
+    (root / "docs" / "data.txt").write_text("data")
+    job = ChapterJob(
+        "one", CELLS, ("1 + 1",), project=str(root), place=str(root / "docs")
+    )
+    return [{"root": root}, *talk(root / "run", job)]
+
+
+def test_each_step_is_said_before_it_is_done(said):
+    assert [m["at"] for m in said[1:]] == [
+        *("leading", "led"),
+        *("turn", "cell", "values", "result"),
+        "result",
+        *("turn", "cell", "values", "result"),
+        *("turn", "cell", "values", "result"),
+        *("end", "done"),
+    ]
+    assert [m["measured"] for m in said if m.get("at") == "turn"] == [
+        False,
+        True,
+        False,
+    ]
+    assert [m["number"] for m in said if m.get("at") == "result"] == [1, 2, 3, 4]
+
+
+def results(said: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [m["result"] for m in said if m.get("at") == "result"]
+
+
+def test_values_are_evaluated_after_their_cell(said):
+    [led] = [m for m in said if m.get("at") == "led"]
+    assert led["values"] == [{"text": "2", "error": None}]
+    one, wrong = results(said)[0]["values"]
+    assert one == {"text": "4", "error": None}
+    assert wrong["error"].startswith("NameError: ")
+
+
+def test_outputs_of_each_cell_are_its_own(said):
+    first, skipped, third, last = results(said)
+    assert [o.get("text") for o in first["outputs"]] == ["2\n", None]
+    assert first["outputs"][1]["data"] == {"text/plain": "3"}
+    assert (skipped["outputs"], skipped["failure"]) == ([], None)
+    assert third["outputs"][0]["text"] == "below\n"
+    assert third["failure"]["name"] == "ZeroDivisionError"
+    assert third["failure"]["line"] == 2
+    assert last["outputs"][0]["data"]["text/plain"] == "('data', [''], '')"
+
+
+def test_a_worker_tells_where_it_ran_and_what_it_used(said):
+    done, root = said[-1], said[0]["root"]
+    assert (done["platform"], done["device_kind"]) == ("cpu", "cpu")
+    assert "IPython" in done["modules"]
+    assert [Path(f).relative_to(root).as_posix() for f in done["files"]] == [
+        "docs/data.txt"
+    ]
+
+
+def test_a_worker_without_a_turn_ends(tmp_path):
+    said = talk(tmp_path / "run", ChapterJob("one", CELLS), turns=0)
+    assert [m["at"] for m in said] == ["leading", "led", "turn"]
+    assert list((tmp_path / "run" / "work").iterdir()) == []
+
+
+def test_a_chapter_that_breaks_the_shell_is_told_with_a_traceback(tmp_path):
+    cell = "from IPython import get_ipython\nget_ipython().compile = None\n"
+    job = ChapterJob("one", (CellJob(cell), CellJob("1")))
+    said = talk(tmp_path / "run", job)
+    assert said[-1]["at"] == "broken"
+    assert "AttributeError: 'NoneType' object has no attribute" in said[-1]["text"]

@@ -1,0 +1,152 @@
+"""What the extension gives to Sphinx: pages as notebooks, and files to take away."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from executed_book.book import Book, ExecutedPage
+from executed_book.checking.receipts import Counts, PageText
+from executed_book.errors import PageError
+from executed_book.programs.snippets import Snippets
+from executed_book.reading.chapters import read_page
+from executed_book.showing.extension import ChapterFailure, Showing
+
+from ..made import executed, gave, printed
+
+TEXT = (
+    "---\nfile_format: mystnb\n---\n# One\n\n```{code-cell}\nx = 1\n```\n{value}`x`\n"
+)
+
+
+@pytest.fixture
+def showing(tmp_path: Path) -> Showing:
+    """A build of a book of one chapter, which has been executed."""
+    source = tmp_path / "docs"
+    source.mkdir()
+    (source / "one.md").write_text(TEXT)
+    chapter = read_page(source / "one.md", source).chapter
+    assert chapter is not None
+    ran = executed(chapter, gave(printed("a\n")), seal="s")
+    plain = {"cell_type": "code", "metadata": {}, "source": "x = 1"}
+    notebook = json.dumps({"nbformat": 4, "metadata": {}, "cells": [plain]})
+    page = ExecutedPage(ran, Snippets([None], "print(1)\n", notebook))
+    app: Any = SimpleNamespace(srcdir=source, outdir=tmp_path / "html")
+    app.config = SimpleNamespace(html_baseurl="", executed_book_install_line=None)
+    app.env = SimpleNamespace(found_docs={"one", "text"})
+    made = Showing(app)
+    made.book = Book([chapter], {"one": ran}, {"one": page}, counts=Counts(3))
+    return made
+
+
+def test_a_build_is_found_by_its_application(showing):
+    assert Showing.of(showing.app) is showing
+    assert Showing(SimpleNamespace()).page("one") is None  # type: ignore[arg-type]
+    assert showing.counts.sentences == 3
+
+
+def test_a_page_is_the_notebook_of_its_run(showing):
+    made = showing.notebook("one", TEXT)
+    assert made is not None
+    assert made["cells"][1]["outputs"] == [printed("a\n")]
+    assert showing.notebook("text", "# Text") is None
+
+
+def test_another_extension_may_change_the_text_and_not_the_code(showing):
+    made = showing.notebook("one", TEXT.replace("# One", "# Two\n\nMore."))
+    assert made is not None
+    assert made["cells"][0]["source"] == "# Two\n\nMore."
+    assert made["cells"][1]["outputs"] == [printed("a\n")]
+    for other in (TEXT.replace("x = 1", "x = 2"), TEXT.replace("`x`", "`x + 1`"), ""):
+        with pytest.raises(ChapterFailure, match="other cells than its file has"):
+            showing.notebook("one", other)
+
+
+def test_what_is_not_executed_is_shown_as_it_stands(showing, tmp_path):
+    page = tmp_path / "docs" / "left.md"
+    made = showing.unexecuted(page, TEXT)
+    assert made is not None
+    assert made["cells"][1]["outputs"] == []
+    assert showing.unexecuted(page, "# Text\n") is None
+    notebook = page.with_suffix(".ipynb")
+    assert showing.unexecuted(notebook, '{"cells": []}')["cells"] == []
+    with pytest.raises(ChapterFailure, match=r"left\.ipynb: not a notebook"):
+        showing.unexecuted(notebook, "[]")
+
+
+def outdated(showing: Showing, env: Any) -> list[str]:
+    return showing.outdated(showing.app, env, set(), set(), set())
+
+
+def reading(showing: Showing) -> Any:
+    """What Sphinx knows in a first build."""
+    source = Path(showing.app.srcdir)
+    return SimpleNamespace(
+        found_docs={"one"}, srcdir=source, dependencies={}, doc2path=source.joinpath
+    )
+
+
+def test_pages_whose_runs_are_others_are_read_anew(showing):
+    env = reading(showing)
+    assert outdated(showing, env) == ["one"]
+    assert outdated(showing, env) == []
+    page = showing.book.pages["one"]
+    other = executed(page.executed.chapter, gave(), seal="other")
+    showing.book.pages["one"] = ExecutedPage(other, page.snippets)
+    assert outdated(showing, env) == ["one"]
+
+
+def test_pages_that_quote_counts_follow_them(showing):
+    text = PageText("counts", Path("counts.md"), (), (), {}, has_counts=True)
+    env = reading(showing)
+    showing.book.texts = [text]
+    assert outdated(showing, env) == ["counts", "one"]
+    assert outdated(showing, env) == []
+    showing.book.counts = Counts(4)
+    assert outdated(showing, env) == ["counts"]
+
+
+def test_what_is_wrong_with_the_book_stops_sphinx(showing):
+    wrong = [PageError(Path("a.md"), 1, "odd"), PageError(Path("b.md"), 2, "even")]
+    showing.book.errors = wrong
+    with pytest.raises(ChapterFailure) as caught:
+        outdated(showing, reading(showing))
+    assert str(caught.value) == "a.md:1: odd\n\nb.md:2: even"
+
+
+def offered(showing: Showing, docname: str, body: str | None) -> dict[str, Any]:
+    group = {"label": "download-buttons", "buttons": ["theme's"]}
+    context = {
+        "body": body,
+        "pathto": lambda name, resource: "../#",
+        "header_buttons": [{"label": "other"}, group],
+    }
+    showing.offer_downloads(showing.app, docname, "page.html", context, None)
+    return context
+
+
+def test_a_chapter_can_be_taken_in_three_forms(showing, tmp_path):
+    context = offered(showing, "one", "<h1>One</h1>")
+    assert context["downloads"] == {
+        "Notebook (.ipynb)": "_downloads/one.ipynb",
+        "Script (.py)": "_downloads/one.py",
+        "Markdown (.md)": "_downloads/one.md",
+    }
+    folder = tmp_path / "html" / "_downloads"
+    assert (folder / "one.md").read_text() == "# One\n"
+    assert (folder / "one.py").read_text() == "print(1)\n"
+    [_, cell] = json.loads((folder / "one.ipynb").read_text())["cells"]
+    assert cell["outputs"] == [printed("a\n")]
+    first, *_, last = context["header_buttons"][1]["buttons"]
+    assert (first["url"], last) == ("../_downloads/one.ipynb", "theme's")
+    assert context["header_buttons"][0] == {"label": "other"}
+
+
+def test_another_page_is_text_alone_and_what_is_no_page_is_nothing(showing, tmp_path):
+    assert list(offered(showing, "text", "<p>a</p>")["downloads"]) == ["Markdown (.md)"]
+    assert offered(showing, "genindex", "<p>a</p>")["downloads"] == {}
+    assert offered(showing, "text", None)["downloads"] == {}

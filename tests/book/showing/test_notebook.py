@@ -1,0 +1,160 @@
+"""An executed chapter becomes the notebook that MyST-NB renders."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import nbformat
+import pytest
+
+from executed_book.book import ExecutedPage
+from executed_book.model import Cell, Prose, Statement
+from executed_book.platforms.records import Record
+from executed_book.programs import program
+from executed_book.programs.cells import SourceCell
+from executed_book.programs.snippets import Snippets
+from executed_book.showing.notebook import (
+    notebook_of,
+    stored_notebook,
+    unexecuted_notebook,
+)
+
+from ..made import GPU, chapter, executed, gave, printed, shown
+
+PARTS = (
+    Prose("# One", 4),
+    Cell(1, "x = 1\nx", 8, check="odd", tags=frozenset({"check"})),
+    Prose("raw", 12, kind="raw", options={"format": "html"}),
+    Cell(2, "!ls", 20, no_program="It is the shell's."),
+)
+CHAPTER = chapter(
+    parts=PARTS,
+    metadata={"title": "T", "kernelspec": {"name": "other"}},
+    statements=(Statement("S.", 4, ("odd",)),),
+)
+
+
+VALUE = {**shown("1"), "execution_count": 1}
+
+
+def page(**fields: Any) -> ExecutedPage:
+    made = program([SourceCell("x = 1\nx")], 0, "# Header")
+    snippets = Snippets([made, None], "", "", fields.pop("reasons", {}))
+    ran = executed(CHAPTER, gave(VALUE), gave(printed("a\n")))
+    return ExecutedPage(ran, snippets, **fields)
+
+
+def cells(made: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(cell["cell_type"], cell["source"]) for cell in made["cells"]]
+
+
+def test_a_notebook_is_valid_and_has_all_parts_in_their_order():
+    made = notebook_of(page())
+    nbformat.validate(json.loads(json.dumps(made)))
+    assert cells(made) == [
+        ("markdown", "# One"),
+        ("code", "x = 1\nx"),
+        ("raw", "raw"),
+        ("code", "!ls"),
+    ]
+    assert made["cells"][2]["metadata"] == {"format": "html"}
+    assert made["cells"][1]["outputs"] == [VALUE]
+    assert made["cells"][3]["execution_count"] == 2
+
+
+def test_lines_are_the_pages_as_myst_nb_counts_them():
+    assert notebook_of(page())["metadata"]["source_map"] == [2, 6, 10, 18]
+
+
+def test_the_metadata_are_the_pages_and_the_kernel_ours():
+    metadata = notebook_of(page())["metadata"]
+    assert (metadata["title"], metadata["kernelspec"]["name"]) == ("T", "python3")
+    assert metadata["language_info"]["version"] == "3.13.1"
+
+
+def test_programs_receipts_and_reasons_travel_with_their_cells():
+    _, first, _, second = notebook_of(page(reasons={1: "no faithful"}))["cells"]
+    assert first["metadata"]["program"].startswith("# Header")
+    assert first["metadata"]["receipt"]["claims"] == [("claim-odd", "S.")]
+    assert second["metadata"]["program"] is None
+    assert second["metadata"]["no-program"] == "no faithful"
+    assert "receipt" not in second["metadata"]
+
+
+def test_records_follow_the_cell_that_they_are_of():
+    record = Record(1, "digest", [printed("2\n")], GPU)
+    made = notebook_of(page(records={1: [record]}))
+    assert [source for _, source in cells(made)] == [
+        "# One",
+        "x = 1\nx",
+        "x = 1\nx",
+        "raw",
+        "!ls",
+    ]
+    own, recorded = made["cells"][1:3]
+    assert own["metadata"]["device"] == "CPU"
+    assert recorded["outputs"] == [printed("2\n")]
+    assert recorded["metadata"]["record"]["label"] == "NVIDIA H200"
+    assert recorded["metadata"]["record"]["version"] == ""
+    assert recorded["metadata"]["program"] is None
+    assert made["metadata"]["source_map"] == [2, 6, 6, 10, 18]
+    assert len({cell["id"] for cell in made["cells"]}) == 5
+
+
+@pytest.mark.parametrize(
+    ("fields", "metadata"),
+    [
+        ({}, {"tags": []}),
+        ({"tags": frozenset({"measured"})}, {"tags": ["measured"]}),
+        ({"raises": "E: a"}, {"tags": ["raises-exception"]}),
+        ({"alt": "A"}, {"tags": [], "mystnb": {"image": {"alt": "A"}}}),
+        (
+            {"tags": frozenset({"solution"})},
+            {
+                "tags": ["solution", "hide-cell"],
+                "mystnb": {
+                    "code_prompt_show": "Show the solution",
+                    "code_prompt_hide": "Show the solution",
+                },
+            },
+        ),
+        (
+            {"alt": "A", "options": {"mystnb": {"image": {"width": 3}}, "a": 1}},
+            {"tags": [], "a": 1, "mystnb": {"image": {"width": 3, "alt": "A"}}},
+        ),
+    ],
+)
+def test_options_have_their_looks_in_myst_nbs_terms(fields, metadata):
+    ran = executed(chapter(Cell(1, "x", 5, **fields)), gave())
+    made = notebook_of(ExecutedPage(ran, Snippets([None], "", "")))
+    assert made["cells"][0]["metadata"] == {**metadata, "program": None}
+
+
+def test_options_of_the_page_itself_do_not_change():
+    options = {"mystnb": {"image": {"width": 3}}}
+    made = chapter(Cell(1, "x", 5, alt="A", options=options))
+    notebook_of(ExecutedPage(executed(made, gave()), Snippets([None], "", "")))
+    assert options == {"mystnb": {"image": {"width": 3}}}
+
+
+def test_what_is_not_executed_is_shown_without_outputs():
+    made = unexecuted_notebook(CHAPTER)
+    assert cells(made) == cells(notebook_of(page()))
+    assert [cell.get("outputs", []) for cell in made["cells"]] == [[]] * 4
+    assert made["metadata"]["source_map"] == [2, 6, 10, 18]
+
+
+def test_a_stored_notebook_keeps_what_it_holds_and_has_a_language():
+    text = json.dumps({"cells": [], "metadata": {"title": "T"}, "nbformat": 4})
+    made = stored_notebook(text)
+    assert made["metadata"]["title"] == "T"
+    assert made["metadata"]["language_info"]["name"] == "python"
+    own = json.dumps({"metadata": {"language_info": {"name": "julia"}}})
+    assert stored_notebook(own)["metadata"]["language_info"] == {"name": "julia"}
+
+
+@pytest.mark.parametrize("text", ["", "[]", "3"])
+def test_what_is_no_notebook(text):
+    with pytest.raises(ValueError, match=r"object|Expecting value"):
+        stored_notebook(text)

@@ -1,0 +1,168 @@
+"""Ticks after sentences, and what a check shows of the sentences that it holds."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from docutils import nodes
+from docutils.utils import new_document
+
+from executed_book.checking.receipts import Counts
+from executed_book.model import Cell, Statement
+from executed_book.showing.receipts import (
+    COUNTS,
+    CheckRole,
+    CountRole,
+    NoCheckRole,
+    Receipts,
+    claim_anchor,
+    claims_of,
+    receipts_of,
+)
+
+from ..made import chapter, executed, gave
+
+STATEMENTS = (
+    Statement("One.", 1, ("a", "b")),
+    Statement("Two.", 2),
+    Statement("Three.", 3, ("a",)),
+)
+
+
+def test_each_sentence_has_a_place_of_its_own():
+    made = chapter(statements=STATEMENTS)
+    assert [(name, place, s.text) for name, place, s in claims_of(made)] == [
+        ("a", "claim-a", "One."),
+        ("b", "claim-b", "One."),
+        ("a", "claim-a-2", "Three."),
+    ]
+    assert claim_anchor("a", 3) == "claim-a-3"
+
+
+def test_a_receipt_says_when_and_where_a_check_passed_and_what_it_holds():
+    run = executed(chapter("x"), gave()).run
+    found = receipts_of(chapter(Cell(1, "x", 1, check="c"), statements=STATEMENTS), run)
+    assert list(found) == ["a", "b"], "a check that nobody names has none"
+    assert found["a"] == {
+        "name": "a",
+        "passed": ("1970-01-01 00:00 UTC", "cpu, JAX 0.12.0, Python 3.13.1"),
+        "claims": [("claim-a", "One."), ("claim-a-2", "Three.")],
+    }
+
+
+class Reading:
+    """A page that is being read: roles are asked in their order."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+        self.document: dict[str, Any] = {}
+        self.env = SimpleNamespace(current_document=self.document)
+
+    def ask(self, role: Any, text: str) -> list[nodes.Node]:
+        def error(message: str, line: int) -> str:
+            self.said.append(f"{line}: {message}")
+            return message
+
+        inliner = SimpleNamespace(
+            reporter=SimpleNamespace(error=error),
+            problematic=lambda raw, text, message: nodes.problematic(raw, raw),
+            document=SimpleNamespace(settings=SimpleNamespace(env=self.env)),
+        )
+        found, _ = role("role", f"{{role}}`{text}`", text, 7, inliner)
+        return found
+
+
+def test_ticks_lead_to_their_checks_and_agree_with_the_receipts():
+    reading = Reading()
+    ticks = [
+        tick.astext()
+        for text in ("a, carry-type", "a")
+        for tick in reading.ask(CheckRole(), text)
+    ]
+    assert [tick.split('id="')[1].split('"')[0] for tick in ticks] == [
+        "claim-a",
+        "claim-carry-type",
+        "claim-a-2",
+    ]
+    assert 'href="#check-carry-type" aria-label="Checked: carry type"' in ticks[1]
+
+
+def test_a_mark_without_a_check_shows_nothing():
+    reading = Reading()
+    assert reading.ask(NoCheckRole(), "definition") == []
+    assert reading.said == []
+    [problem] = reading.ask(NoCheckRole(), "obvious")
+    assert isinstance(problem, nodes.problematic)
+    assert reading.said == ["7: 'obvious' is not one of definition, instruction, title"]
+
+
+def test_counts_are_those_of_the_book_when_they_are_asked_for():
+    counts = [Counts(sentences=1234, universal_bound=5)]
+    role = CountRole(lambda: counts[0])
+    reading = Reading()
+    assert [n.astext() for n in reading.ask(role, "sentences")] == ["1,234"]
+    assert [n.astext() for n in reading.ask(role, "universal-bound")] == ["5"]
+    counts[0] = Counts(sentences=7)
+    assert [n.astext() for n in reading.ask(role, "sentences")] == ["7"]
+    reading.ask(role, "sentence")
+    assert reading.said == [f"7: 'sentence' is no count: there are {', '.join(COUNTS)}"]
+
+
+def cell(receipt: dict[str, Any] | None, has_source: bool = True) -> nodes.container:
+    made = nodes.container(nb_element="cell_code", cell_metadata={"receipt": receipt})
+    if has_source:
+        made += nodes.container(nb_element="cell_code_source")
+    made += nodes.container(nb_element="cell_code_output")
+    return made
+
+
+RECEIPT = {
+    "name": "a",
+    "passed": ("now", "cpu <1>"),
+    "claims": [("claim-a", "x < 1."), ("claim-a-2", "B.")],
+}
+
+
+def applied(*parts: nodes.Node) -> nodes.document:
+    document = new_document("page.md")
+    document.settings.env = SimpleNamespace(config=None)
+    document += list(parts)
+    Receipts(document).apply()
+    return document
+
+
+def test_a_check_shows_what_it_holds_right_below_its_code():
+    made = cell(RECEIPT)
+    applied(made)
+    source, note, _ = made.children
+    assert source["ids"] == ["check-a"]
+    assert note["classes"] == ["receipt-note", "no-search"]
+    html = note.children[0].astext()
+    assert '<span class="measured">now</span> on cpu &lt;1&gt;. It holds:' in html
+    assert '<li><a href="#claim-a">x &lt; 1.</a></li>' in html
+
+
+def test_a_check_whose_code_is_not_shown_has_its_place_itself():
+    made = cell(RECEIPT, has_source=False)
+    applied(made)
+    assert made["ids"] == ["check-a"]
+    assert made.children[0]["classes"][0] == "receipt-note"
+
+
+@pytest.mark.parametrize("receipt", [None, {}])
+def test_other_cells_are_left_alone(receipt):
+    made = cell(receipt)
+    applied(made)
+    assert len(made.children) == 2
+
+
+def test_no_line_begins_with_a_tick():
+    [tick] = Reading().ask(CheckRole(), "a")
+    other = tick.deepcopy()
+    paragraph = nodes.paragraph("", "", nodes.Text("It is.  "), tick)
+    at_start = nodes.paragraph("", "", other, nodes.Text(" So. "))
+    applied(paragraph, at_start)
+    assert paragraph.children[0].astext() == "It is.\N{NO-BREAK SPACE}"
+    assert at_start.children[1].astext() == " So. "

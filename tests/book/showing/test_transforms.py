@@ -1,0 +1,176 @@
+"""What is done to a page's document once it has been read."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from docutils import nodes
+from docutils.utils import new_document
+
+from executed_book.showing import transforms
+from executed_book.showing.transforms import program_box
+
+
+def part(name: str, *children: nodes.Node, **fields: Any) -> nodes.container:
+    made = nodes.container("", *children, nb_element=name)
+    made["classes"] = fields.pop("classes", [])
+    made["cell_metadata"] = fields.pop("metadata", {})
+    return made
+
+
+def cell(*outputs: nodes.Node, **fields: Any) -> nodes.container:
+    """A cell with its source, and an output if it gave anything."""
+    source = part("cell_code_source", nodes.literal_block("x", "x"))
+    output = [part("cell_code_output", *outputs)] if outputs else []
+    return part("cell_code", source, *output, **fields)
+
+
+def text(content: str) -> nodes.literal_block:
+    return nodes.literal_block(content, content)
+
+
+def applied(name: str, *cells: nodes.Node, **around: Any) -> nodes.document:
+    """A document of these cells, after one transform."""
+    document = new_document("page.md")
+    config = SimpleNamespace(executed_book_figures=around.get("figures", "themed"))
+    document.settings.env = SimpleNamespace(
+        config=config, srcdir=around.get("source", "")
+    )
+    document += list(cells)
+    getattr(transforms, name)(document).apply()
+    return document
+
+
+def output_of(document: nodes.document, number: int = 0) -> nodes.container:
+    return transforms._parts(document, "cell_code_output")[number]
+
+
+@pytest.mark.parametrize(
+    ("classes", "output", "is_found"),
+    [
+        ([], text("3"), True),
+        (["tag_measured"], text("3"), False),
+        (["tag_device"], text("3"), False),
+        (["tag_check"], text("3"), True),
+        ([], nodes.raw("", "<b>3</b>", format="html"), False),
+    ],
+)
+def test_what_varies_is_not_searched(classes, output, is_found):
+    document = applied("MarkVaryingOutputs", cell(output, classes=classes))
+    assert ("no-search" not in output_of(document)["classes"]) is is_found
+
+
+@pytest.mark.parametrize("kind", ["traceback", "stderr"])
+def test_messages_are_no_python(kind):
+    message, value = text("KeyError: 1"), text("3")
+    message["classes"], value["language"] = ["output", kind], "python"
+    applied("PlainMessages", cell(message, value))
+    assert (message["language"], value["language"]) == ("none", "python")
+
+
+def test_a_figure_has_a_twin_for_the_dark(tmp_path):
+    (tmp_path / "a.svg").write_text('<svg><path style="stroke: #0b6e69"/></svg>')
+    image = nodes.image(uri="/a.svg", alt="A line")
+    document = applied("DarkTwins", cell(image), source=str(tmp_path))
+    light, dark = document.findall(nodes.image)
+    assert (light["uri"], light["classes"]) == ("/a.svg", ["only-light"])
+    assert (dark["uri"], dark["classes"]) == ("/a-dark.svg", ["only-dark"])
+    assert dark["alt"] == "A line"
+    assert "#5fd0c5" in (tmp_path / "a-dark.svg").read_text()
+
+
+@pytest.mark.parametrize(("figures", "uri"), [("svg", "/a.svg"), ("themed", "/a.png")])
+def test_other_figures_have_none(tmp_path, figures, uri):
+    image = nodes.image(uri=uri)
+    document = applied("DarkTwins", cell(image), source=str(tmp_path), figures=figures)
+    assert list(document.findall(nodes.image)) == [image]
+
+
+def test_an_image_in_the_text_has_none(tmp_path):
+    image = nodes.image(uri="/a.svg")
+    assert len(list(applied("DarkTwins", image).findall(nodes.image))) == 1
+
+
+def test_a_program_stands_right_below_the_code():
+    made = cell(text("3"), metadata={"program": "x = '<1>'\nx\n"})
+    applied("ProgramBoxes", made)
+    assert [n.get("nb_element") for n in made.children] == [
+        "cell_code_source",
+        None,
+        "cell_code_output",
+    ]
+    box = made.children[1]
+    assert box["classes"] == ["program-holder", "no-search"]
+    assert "x = &#x27;&lt;1&gt;&#x27;\nx\n</pre>" in box.children[0].astext()
+    assert program_box("a\nb\n").astext().count("2 lines") == 1
+
+
+def test_why_there_is_no_program_is_said():
+    made = cell(metadata={"program": None, "no-program": "It is the shell's."})
+    applied("ProgramBoxes", made)
+    assert made.children[1].astext() == "No program: It is the shell's."
+    quiet = cell(metadata={"program": None})
+    applied("ProgramBoxes", quiet)
+    assert len(quiet.children) == 1
+
+
+RECORD = {"label": "NVIDIA H200", "version": "", "stamp": "Recorded on it"}
+
+
+def recorded(*records: dict[str, str], own: tuple[nodes.Node, ...] = (text("1"),)):
+    """A cell, and one for each of its records."""
+    home = cell(*own, metadata={"device": "CPU"})
+    return [home, *(cell(text("2"), metadata={"record": r}) for r in records)]
+
+
+def tabs(document: nodes.document) -> list[tuple[str, bool, list[str]]]:
+    """Each tab: what it is called, whether it is open, what it holds."""
+    items = [n for n in document.findall(nodes.container) if _is(n, "tab-item")]
+    return [
+        (
+            item.children[0].astext(),
+            item["selected"],
+            [child.astext() for child in item.children[1].children],
+        )
+        for item in items
+    ]
+
+
+def _is(node: nodes.container, kind: str) -> bool:
+    return node.get("design_component") == kind
+
+
+def test_records_stand_in_tabs_beside_the_cells_own_output():
+    document = applied("RecordTabs", *recorded(RECORD), cell(text("next")))
+    assert tabs(document) == [
+        ("CPU", True, ["1"]),
+        ("NVIDIA H200", False, ["2", "Recorded on it"]),
+    ]
+    assert len(transforms._cells(document)) == 2, "the record's own cell is gone"
+    labels = list(document.findall(nodes.rubric))
+    assert [n["sync_id"] for n in labels] == ["cpu", "nvidia-h200"]
+
+
+def test_several_records_share_one_set_and_say_what_else_is_another():
+    other = {"label": "TPU v5", "version": "JAX 0.11", "stamp": "There"}
+    document = applied("RecordTabs", *recorded(RECORD, other))
+    assert [tab[0] for tab in tabs(document)] == [
+        "CPU",
+        "NVIDIA H200",
+        "TPU v5, JAX 0.11",
+    ]
+    sets = [n for n in document.findall(nodes.container) if _is(n, "tab-set")]
+    assert len(sets) == 1
+
+
+def test_a_cell_that_gave_nothing_itself_has_an_empty_tab():
+    document = applied("RecordTabs", *recorded(RECORD, own=()))
+    assert tabs(document)[0] == ("CPU", True, [])
+    assert tabs(document)[1][2] == ["2", "Recorded on it"]
+
+
+def test_without_records_there_are_no_tabs():
+    document = applied("RecordTabs", cell(text("1")), cell(text("2")))
+    assert tabs(document) == []
