@@ -37,6 +37,7 @@ def showing(tmp_path: Path) -> Showing:
     page = ExecutedPage(ran, Snippets([None], "print(1)\n", notebook))
     app: Any = SimpleNamespace(srcdir=source, outdir=tmp_path / "html")
     app.config = SimpleNamespace(html_baseurl="", executed_book_install_line=None)
+    app.builder = SimpleNamespace(name="html", format="html")
     app.env = SimpleNamespace(found_docs={"one", "text"})
     made = Showing(app)
     made.book = Book([chapter], {"one": ran}, {"one": page}, counts=Counts(3))
