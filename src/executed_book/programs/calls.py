@@ -82,9 +82,7 @@ class Calls(LibraryCalls):
         return found
 
     def _call_method(self, thing: Thing, name: str, given: Arguments) -> Value:
-        self.methods += 1
-        if self.methods > self.METHODS:
-            raise TooMuch
+        self.work(10)
         if isinstance(thing, Library):
             return self.call_library(f"{thing.path}.{name}", given)
         if isinstance(thing, Instance):
@@ -165,7 +163,7 @@ class Calls(LibraryCalls):
         if new:
             made = self.call(new, given.after(_just(of)))
             found = frozenset(t for t in made if isinstance(t, Instance))
-        instances = found or frozenset((self.make(Instance, of),))
+        instances = found or frozenset((self.instance(of),))
         for instance in instances:
             if isinstance(instance, Instance):
                 self._initialize(instance, given)
@@ -203,14 +201,12 @@ class Calls(LibraryCalls):
         walked = self.walk_again(key)
         if walked is not None:
             return walked.value
-        self.calls += 1
-        if self.calls > self.LIMIT:
-            raise TooMuch
         if self.active[function.node] > 1:
             # What deeper calls change is reached from their arguments: see below.
             self.left_out.append(function.node)
             self.repeated.append(given.all)
             return given.all
+        self.count_call()
         return self.walk(key, lambda: self._follow(function, given))
 
     def _follow(self, function: Function, given: Arguments) -> Value:
@@ -245,15 +241,28 @@ class Calls(LibraryCalls):
 
     def resume(self, thing: Later) -> Value:
         self.change(thing)
+        key = thing, bool(self.traces), tuple(self.redirects)
+        walked = self.walk_again(key)
+        if walked is not None:
+            return walked.value
         if self.active[thing.node] > 1:
             self.left_out.append(thing.node)
             self.repeated.append(thing.sources)
             return thing.sources
+        self.count_call()
+        return self.walk(key, lambda: self._run(thing))
+
+    def _run(self, thing: Later) -> Value:
         self.active[thing.node] += 1
         try:
             return thing.run(self)
         finally:
             self.active[thing.node] -= 1
+
+    def count_call(self) -> None:
+        self.calls += 1
+        if self.calls > self.LIMIT:
+            raise TooMuch
 
     def _bind_parameters(
         self, frame: Frame, function: Function, given: Arguments

@@ -114,7 +114,44 @@ _FIELD = _words(
     "scipy sklearn tqdm builtins"
 )
 _KNOWN_ROOTS = _FIELD | sys.stdlib_module_names
-# Known libraries whose functions change what they are given.
+# -- Flax NNX, whose functions change what they are given
+
+# Filters, activations and initializers: nothing changes them, and they change nothing.
+_NNX_PURE = tuple(
+    _paths(
+        "flax.nnx",
+        "All Any DiffState Everything Not Nothing OfType PathContains StateAxes "
+        "WithTag avg_pool celu combine_masks dot_product_attention elu gelu glu "
+        "hard_sigmoid hard_silu hard_swish hard_tanh identity initializers. leaky_relu "
+        "log_sigmoid log_softmax logsumexp make_attention_mask make_causal_mask "
+        "max_pool min_pool one_hot relu relu6 selu sigmoid silu soft_sign softmax "
+        "softplus standardize swish tanh",
+    )
+)
+# Layers whose calls read their weights, and those whose calls change the layer.
+_NNX_READING = _paths(
+    "flax.nnx",
+    "Conv ConvTranspose Einsum Embed GRUCell GroupNorm InstanceNorm LSTMCell LayerNorm "
+    "Linear LinearGeneral LoRA LoRALinear OptimizedLSTMCell PReLU RMSNorm SimpleCell",
+)
+_NNX_LAYERS = _NNX_READING | _paths(
+    "flax.nnx", "BatchNorm Bidirectional Dropout MultiHeadAttention RNN Sequential"
+)
+# What takes a module apart and puts one together; and containers of arrays and modules.
+_NNX_PARTS = _paths(
+    "flax.nnx",
+    "BatchStat Cache Dict GraphDef Intermediate List ModelAndOptimizer OptState "
+    "Optimizer Param Rngs State Variable clone filter_state from_flat_state graphdef "
+    "iter_graph iter_modules merge merge_state split split_state state to_flat_state "
+    "to_pure_dict variables",
+)
+# These change the module or state that they are given first.
+_NNX_CHANGE = _paths("flax.nnx", "pop replace_by_pure_dict reseed update")
+# What changes the module that its methods are given.
+OPTIMIZERS = _paths("flax.nnx", "ModelAndOptimizer Optimizer")
+_NNX_KNOWN = _paths("flax.nnx", "data static") | _NNX_LAYERS | _NNX_PARTS | _NNX_CHANGE
+
+# Known libraries whose functions change what they are given, apart from those above.
 _CHANGE_ARGUMENTS = ("flax.nnx.",)
 # Libraries that may draw from NumPy's global generator.
 _DRAW = ("scipy.", "sklearn.", "pandas.")
@@ -145,6 +182,13 @@ _GIVE_NOTHING = (
     "jax.profiler.",
 )
 _ARRAYS = (
+    *_paths(
+        "optax",
+        "convex_kl_divergence cosine_distance cosine_similarity ctc_loss global_norm "
+        "hinge_loss huber_loss kl_divergence l2_loss log_cosh losses. "
+        "sigmoid_binary_cross_entropy smooth_labels softmax_cross_entropy "
+        "squared_error",
+    ),
     "jax.dlpack.",
     "jax.image.",
     "jax.lax.",
@@ -156,6 +200,7 @@ _ARRAYS = (
 )
 # Objects that nothing changes.
 _FROZEN = (
+    *_NNX_PURE,
     "chex.",
     "datetime.",
     "decimal.",
@@ -206,6 +251,7 @@ _TREES = (
     "jax.tree.",
     "jax.tree_util.tree_",
     "optax.apply_updates",
+    "optax.tree",
     "dataclasses.asdict",
     "dataclasses.astuple",
     "jax.devices",
@@ -280,7 +326,8 @@ _NUMPY_OBJECTS = _words(
 # What a call gives back as it is, so that it may be used as a decorator.
 _GIVE_FIRST = _words(
     "abc.abstractmethod atexit.register builtins.iter dataclasses.dataclass "
-    "enum.unique flax.nnx.dataclass flax.struct.dataclass functools.total_ordering "
+    "enum.unique flax.nnx.data flax.nnx.dataclass flax.nnx.static "
+    "flax.struct.dataclass functools.total_ordering "
     "functools.update_wrapper importlib.reload jax.tree_util.register_dataclass "
     "jax.tree_util.register_pytree_node_class jax.tree_util.register_static "
     "jax.device_put jax.block_until_ready operator.iadd operator.ior operator.iconcat "
@@ -387,6 +434,25 @@ _CALL = (
     | _paths("jax.scipy", "sparse.linalg.bicgstab")
     | _paths("numpy", "apply_along_axis apply_over_axes fromfunction piecewise")
     | _paths("numpy", "fromiter testing.assert_raises testing.assert_warns")
+)
+# Trees are data to these: of what they are given they call the functions themselves,
+# and none that a tree, or an object in it, holds.
+_READ_TREES = (
+    "equinox.",
+    "flax.nnx.",
+    "jax.tree.",
+    "jax.tree_util.tree_",
+    "optax.",
+    "orbax.",
+)
+# Of these, those whose first argument is a function.
+MAPS = ("map", "reduce", "map_with_path", "reduce_associative")
+# Containers of modules.
+SEQUENCES = _paths("flax.nnx", "Dict List")
+# What the methods of their objects give: they keep nothing of what they are given.
+_METHODS_GIVE = (
+    (tuple(_NNX_LAYERS), "array"),
+    (("equinox.nn.", "optax."), "tree"),
 )
 _CALL_CLASSES = ("builtins.", "functools.", "itertools.", "concurrent.", "threading.")
 # They put what a function gives into a structure of their own.
@@ -664,6 +730,8 @@ _PLAIN_BASES = (
     "dataclasses.",
 )
 
+_MODULES = _words("flax.nnx.Module flax.nnx.Object flax.nnx.Pytree")
+
 # -- built-ins
 
 BUILTINS = frozenset(dir(builtins)) | _words("__name__ __file__ __doc__")
@@ -703,6 +771,9 @@ class Call:
             classes too.
         changes: the places of the arguments that it changes; all if that is not known.
         forgets_functions: whether what it gives has done with those it was given.
+        reads_trees: whether it calls no function that is inside of what it is given.
+        methods_give: what the methods of what it gives do, if they keep nothing of what
+            they are given: "array", or a "tree" of the same leaves.
         reads_data: whether it keeps none of the arrays and lists it is given.
         out_from: the place from which on arguments are outputs.
         touches: the hidden states that it changes.
@@ -718,6 +789,8 @@ class Call:
     calls_classes: bool = False
     changes: tuple[int, ...] | None = ()
     reads_data: bool = False
+    reads_trees: bool = False
+    methods_give: str = ""
     forgets_functions: bool = False
     out_from: int = 1000
     touches: tuple[str, ...] = ()
@@ -758,6 +831,8 @@ def call(path: str) -> Call:
         calls_classes=path.startswith(_CALL_CLASSES) or not known,
         changes=_changes(path, last) if known else None,
         reads_data=path.startswith(_READ_DATA),
+        reads_trees=known and path.startswith(_READ_TREES),
+        methods_give=_methods_give(path),
         forgets_functions=path.startswith(_FORGET) and last[:1].islower(),
         out_from=_OUT_FROM.get(path.removeprefix("numpy."), 1000),
         touches=tuple(_touches(path)),
@@ -772,9 +847,9 @@ def call(path: str) -> Call:
 
 def is_known(path: str) -> bool:
     """Whether a library is known to leave its arguments alone, exceptions apart."""
-    return path.partition(".")[0] in _KNOWN_ROOTS and not path.startswith(
-        _CHANGE_ARGUMENTS
-    )
+    if path.startswith(_CHANGE_ARGUMENTS):
+        return path in _NNX_KNOWN or path.startswith(_NNX_PURE)
+    return path.partition(".")[0] in _KNOWN_ROOTS
 
 
 def _gives(path: str, last: str) -> str:
@@ -802,6 +877,10 @@ _GIVES = (
 )
 
 
+def _methods_give(path: str) -> str:
+    return next((gives for paths, gives in _METHODS_GIVE if path.startswith(paths)), "")
+
+
 def _numpy_gives(path: str, last: str) -> str:
     if path in _LISTS_OF_VIEWS:
         return "views"
@@ -817,7 +896,7 @@ def _numpy_gives(path: str, last: str) -> str:
 def _changes(path: str, last: str) -> tuple[int, ...]:
     if path in _CHANGE:
         return _CHANGE[path]
-    if path.startswith("numpy.") and last == "at":
+    if (path.startswith("numpy.") and last == "at") or path in _NNX_CHANGE:
         return (0,)
     return (0,) if last.startswith("register") else ()
 
@@ -871,6 +950,16 @@ def base_kind(paths: Iterable[str]) -> str | None:
 def is_plain_base(path: str) -> bool:
     """Whether a base class leaves its objects and their methods alone."""
     return path.startswith(_PLAIN_BASES) and path not in _CONTAINER_BASES
+
+
+def is_module_base(path: str) -> bool:
+    """Whether the methods of a base class change their object and call none of it."""
+    return path in _MODULES
+
+
+def calls_change(path: str) -> bool:
+    """Whether calling an object that this made may change the object."""
+    return path not in _NNX_READING
 
 
 def is_frozen_base(path: str) -> bool:

@@ -83,7 +83,7 @@ class LibraryCalls(BuiltIns):
         """A method of a built-in type, called with its object: `dict.update(d, e)`."""
         if name == "__new__":
             classes = (t for t in given.at(0) if isinstance(t, Class))
-            return frozenset(self.make(Instance, of) for of in classes)
+            return frozenset(self.instance(of) for of in classes)
         found, rest = NOTHING, given.without(1)
         for thing in given.at(0):
             if isinstance(thing, Instance):
@@ -138,7 +138,10 @@ class LibraryCalls(BuiltIns):
             self.change_reached(given.all)
             return
         for place in call.changes or ():
-            self.change_all(given.at(place))
+            if call.reads_trees:
+                self.change_reached(given.at(place))
+            else:
+                self.change_all(given.at(place))
         for place in range(call.out_from, len(given.positional)):
             self.change_all(given.positional[place])
         for name, value in given.keywords.items():
@@ -152,7 +155,9 @@ class LibraryCalls(BuiltIns):
 
     def change_reached(self, value: Value) -> None:
         """Something unknown may change all that it can reach."""
-        for thing in reach(value):
+        reached = reach(value)
+        self.work(len(reached))
+        for thing in reached:
             if isinstance(thing, Iterator_ | Later):
                 self.elements(frozenset((thing,)))
             elif not isinstance(thing, Function | Class | Method | Library):
@@ -161,6 +166,14 @@ class LibraryCalls(BuiltIns):
     def _call_given(self, path: str, call: known.Call, given: Arguments) -> Value:
         if not call.calls or not given.all:
             return NOTHING
+        if call.reads_trees:
+            called = _direct(given)
+            if path.startswith("flax.nnx."):  # types choose variables there
+                called = frozenset(t for t in called if not isinstance(t, Library))
+            if path.endswith(known.MAPS):
+                called |= frozenset(t for t in given.at(0) if isinstance(t, Instance))
+            trees = contents(given.all - called)
+            return self.call_callables(called, Arguments(rest=frozenset(trees)))
         reached = reach(given.all) if call.is_unknown else contents(given.all)
         if not (call.calls_classes or call.is_unknown):
             reached = {t for t in reached if not isinstance(t, Class)}
@@ -249,7 +262,7 @@ class LibraryCalls(BuiltIns):
             return found if gives == "view" else found | self.box("tree", found)
         if gives == "container":
             held = frozenset(t for t in given.all if not _is_function(t))
-            made = self.make(Made, path, held | self.elements(given.at(0)))
+            made = self.object(path, held | self.elements(given.at(0)))
             self.keep(made, given.all - held, "default_factory")
             return frozenset((made,))
         if gives == "iterator":
@@ -260,7 +273,7 @@ class LibraryCalls(BuiltIns):
             return self.state.library(f"{path}()")
         if gives == "frozen":
             held = frozenset(t for t in given.all | returned if not isinstance(t, Box))
-            made = self.make(Made, path, held | self._inside(given.all), frozen=True)
+            made = self.object(path, held | self._inside(given.all), frozen=True)
             return frozenset((made,))
         return self._made(path, call, given, returned)
 
@@ -275,7 +288,7 @@ class LibraryCalls(BuiltIns):
         if call.forgets_functions:
             kept = frozenset(t for t in _data(kept) if not isinstance(t, Box))
         shares = frozenset(t for t in kept if not _is_function(t))
-        made = self.make(Made, path, kept, shares)
+        made = self.object(path, kept, shares)
         if path.startswith("weakref."):
             self.state.weak.append(made)
         return frozenset((made,))
@@ -507,9 +520,12 @@ class LibraryCalls(BuiltIns):
                 self.print_below()
         if path.startswith(("contextvars.", "decimal.")) and not pure:
             self.touch(known.SETTINGS)
-        if not pure:
+        if not pure and not call.methods_give:
             self._store_made(thing, name, given)
+        if not pure and (name != "__call__" or known.calls_change(path)):
             self.change(thing)
+        if path in known.OPTIMIZERS:
+            self.change_reached(given.at(0) | thing.items)
         if call.is_unknown and not known.is_pure_method(name):
             self.change_reached(given.all)
             self.runs_unknown = True
@@ -520,14 +536,18 @@ class LibraryCalls(BuiltIns):
         if path.startswith("numpy.random.") and name in ("shuffle", "permuted"):
             self.change_all(given.at(0) | given.keywords.get("out", NOTHING))
         returned = self._methods_held(thing, name, given)
+        if call.methods_give:
+            if call.methods_give == "array" and not returned:
+                return self.array()
+            return self._tree(given, returned)
         if thing.frozen:
             held = frozenset(t for t in given.all if not isinstance(t, Box)) | returned
             if held <= thing.items:
                 return frozenset((thing,)) | returned
-            made = self.make(Made, path, thing.items | held, frozen=True)
+            made = self.object(path, thing.items | held, frozen=True)
             return frozenset((made,)) | returned
         if name in known.NEW_METHODS:
-            return frozenset((self.make(Made, path, thing.items),)) | returned
+            return frozenset((self.object(path, thing.items),)) | returned
         return frozenset((thing,)) | returned | thing.items
 
     def _store_made(self, thing: Made, name: str, given: Arguments) -> None:
@@ -543,14 +563,16 @@ class LibraryCalls(BuiltIns):
 
     def _methods_held(self, thing: Made, name: str, given: Arguments) -> Value:
         """Calls what the page gave the object: its functions, methods of that name."""
-        found = NOTHING
-        if not known.call(thing.path).calls:
+        found, call = NOTHING, known.call(thing.path)
+        if not call.calls:
             given = Arguments()
         rest = Arguments(rest=given.all)
-        for held in contents(thing.items | given.all):
+        # Data is not called, unless that is not known.
+        called = _direct(given) if call.reads_trees else given.all
+        for held in contents(thing.items | called):
             if isinstance(held, Instance) and held.of.find(name):
                 found |= self.call_method(frozenset((held,)), name, given)
-            elif isinstance(held, Instance):
+            elif isinstance(held, Instance) and not call.reads_trees:
                 found |= self._call_methods(held, rest, everything=not thing.frozen)
             elif isinstance(held, Function | Wrapped | Method):
                 found |= self.call(frozenset((held,)), rest)
@@ -599,6 +621,7 @@ class LibraryCalls(BuiltIns):
                 return self.box(_VIEWS[name], own)
             return thing.items | given.at(1)
         plain = all(map(known.is_plain_base, libraries))
+        plain |= all(map(known.is_module_base, libraries))
         returned = NOTHING
         if not plain:
             rest = Arguments(rest=given.all)
@@ -606,7 +629,7 @@ class LibraryCalls(BuiltIns):
         if not all(map(known.is_frozen_base, libraries)):
             self.keep(thing, given.all)
             self.change(thing)
-            if any(not known.is_known(path) for path in libraries):
+            if any(_is_foreign(path) for path in libraries):
                 self.change_reached(given.all)
         self.use(given.all, deep=True)
         return own | thing.items | returned
@@ -626,6 +649,15 @@ _DATA = ("ndarray", "ref")
 
 def _is_function(thing: Thing) -> bool:
     return isinstance(thing, Function | Wrapped | Method | Library | Class)
+
+
+def _is_foreign(base: str) -> bool:
+    return not (known.is_known(base) or known.is_module_base(base))
+
+
+def _direct(given: Arguments) -> Value:
+    """The functions among arguments, not those inside of them."""
+    return frozenset(t for t in given.all if _is_function(t))
 
 
 def _data(value: Value) -> Value:

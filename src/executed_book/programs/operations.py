@@ -33,6 +33,17 @@ from .run import Run, is_used_up
 from .scopes import parameters
 
 _ITERATES = ("__iter__", "__next__", "__aiter__", "__anext__")
+_OF_ITERATORS = (
+    *_ITERATES,
+    "__await__",
+    "aclose",
+    "asend",
+    "athrow",
+    "close",
+    "send",
+    "throw",
+)
+_TYPES = {"list": [], "dict": {}, "set": set(), "bytearray": bytearray()}
 _SHOWS = ("__format__", "__str__", "__repr__")
 
 
@@ -122,6 +133,8 @@ class Operations(Run):
             return own | held | frozenset((thing,))
         if isinstance(thing, Method):
             return own | self._of_method(thing, name)
+        if isinstance(thing, Iterator_ | Later) and name not in _OF_ITERATORS:
+            return own
         if isinstance(thing, Wrapped | Iterator_ | Later):
             return own or self.bound(name, thing)
         if isinstance(thing, Function) and name in ("__defaults__", "__kwdefaults__"):
@@ -211,6 +224,11 @@ class Operations(Run):
         if own is not None:
             return own
         if thing.kind in ("array", "tuple"):
+            return thing.items
+        if thing.kind == "tree" and name not in known.CHANGING["tree"]:
+            return frozenset((thing,)) | thing.items  # of a named tuple, say
+        like = _TYPES.get(thing.kind)
+        if like is not None and not hasattr(like, name):
             return thing.items
         return self.bound(name, thing)
 
@@ -356,6 +374,7 @@ class Operations(Run):
         return found
 
     def _elements(self, thing: Thing) -> Value:
+        self.work(1)
         own = frozenset((thing,))
         if isinstance(thing, Box):
             return self._elements_of_box(thing)
@@ -375,6 +394,8 @@ class Operations(Run):
         if isinstance(thing, Class):
             return NOTHING.union(*thing.fields.values())
         if isinstance(thing, Made):
+            if thing.path in known.SEQUENCES:
+                return frozenset(contents(thing.items))
             if is_used_up(thing) or not thing.frozen:
                 self._use_made(thing)
             return own | frozenset(contents(thing.items))
@@ -414,7 +435,9 @@ class Operations(Run):
         `deep` says that it is a library, which also looks into containers, and draws
         from generators.
         """
-        for thing in contents(value) if deep else value:
+        things = contents(value) if deep else value
+        self.work(len(things))
+        for thing in things:
             if isinstance(thing, Iterator_ | Later):
                 self.elements(frozenset((thing,)))
             elif isinstance(thing, Made) and is_used_up(thing):
@@ -473,7 +496,7 @@ class Operations(Run):
                 held[f"={thing.path}"] = thing.items
         for kind, items in held.items():
             if kind.startswith("="):
-                found |= frozenset((self.make(Made, kind[1:], items),))
+                found |= frozenset((self.object(kind[1:], items),))
             else:
                 found |= self.box(kind, items, keys)
         return found

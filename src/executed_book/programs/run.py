@@ -23,6 +23,8 @@ from .objects import (
     KEYS,
     NOTHING,
     Box,
+    Class,
+    Instance,
     Iterator_,
     Library,
     Made,
@@ -81,7 +83,8 @@ class Watch:
     def add(self, inner: Watch) -> None:
         """What a part of it does, it does."""
         self.names |= inner.names
-        self.oldest = min(self.oldest, inner.oldest)
+        if inner.changes:
+            self.oldest = min(self.oldest, inner.oldest)
         self.prints |= inner.prints
 
 
@@ -163,11 +166,13 @@ class Run:
 
     #: So many calls of functions are followed in one statement.
     LIMIT = 400
-    #: And so many calls of methods: what a library was given is called again with all
-    #: that it was given since, and the number of these may grow with its square.
-    METHODS = 10_000
-    #: So many containers of a kind are told apart in one statement.
+    #: And so much else is done: a method called counts ten, an object that is looked at
+    #: counts one.
+    WORK = 300_000
+    #: So many containers of a kind are told apart in one statement, and so many objects
+    #: of a class.
     MANY = 40
+    OBJECTS = 8
 
     def __init__(self, state: State, index: int) -> None:
         self.state = state
@@ -184,8 +189,8 @@ class Run:
         self.filled: list[Cache] = []
         self.redirects: list[Value] = []
         self.sites: dict[tuple[object, ...], Thing] = {}
-        self.boxes: defaultdict[str, int] = defaultdict(int)
-        self.calls = self.methods = 0
+        self.boxes: defaultdict[object, int] = defaultdict(int)
+        self.calls = self.worked = 0
         #: Walks that have been made, by function and arguments.
         self.walked: dict[object, Walked] = {}
         #: The serial numbers of all that changed, or came to hold more, so far; the
@@ -200,6 +205,16 @@ class Run:
         self.calling: set[object] = set()
         #: The journal of the branch being walked: each name's binding before it.
         self.journal: dict[str, Binding | None] | None = None
+
+    def work(self, amount: int) -> None:
+        """Counts what the walk costs.
+
+        Raises:
+            TooMuch: it has become more than the statement is worth.
+        """
+        self.worked += amount
+        if self.worked > self.WORK:
+            raise TooMuch
 
     # -- making things
 
@@ -218,6 +233,41 @@ class Run:
         self.keep(made, items)
         self.keep(made, keys, KEYS)
         return frozenset((made,))
+
+    def object(
+        self,
+        path: str,
+        items: Value = NOTHING,
+        shares: Value = NOTHING,
+        frozen: bool = False,
+    ) -> Made:
+        """What a library gives. A statement that is given many of them is given one."""
+        site = path, frozen
+        self.boxes[site] += 1
+        if self.boxes[site] < self.OBJECTS:
+            return self.make(Made, path, items, shares, frozen)
+        held = self.sites.get(site)
+        if held is None:
+            held = self.sites[site] = self.make(Made, path, items, shares, frozen)
+        assert isinstance(held, Made)
+        self.keep(held, items - {held})
+        more = shares - held.shares - {held}
+        if more:
+            held.shares |= more
+            self.state.deep.clear()
+            self.grown.append(held.serial)
+        return held
+
+    def instance(self, of: Class) -> Instance:
+        """An object of a class of the page, in the same way."""
+        self.boxes[of] += 1
+        if self.boxes[of] < self.OBJECTS:
+            return self.make(Instance, of)
+        held = self.sites.get((of,))
+        if held is None:
+            held = self.sites[(of,)] = self.make(Instance, of)
+        assert isinstance(held, Instance)
+        return held
 
     def row(self, *parts: Value) -> Value:
         """A tuple of known length."""
@@ -240,7 +290,9 @@ class Run:
         found = self.state.deep.get(value)
         if found is None:
             found = 0
-            for thing in reach(value):
+            reached = reach(value)
+            self.work(len(reached))
+            for thing in reached:
                 found |= thing.history
             self.state.deep[value] = found
         return found
