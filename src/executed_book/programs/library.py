@@ -262,7 +262,7 @@ class LibraryCalls(BuiltIns):
             return found if gives == "view" else found | self.box("tree", found)
         if gives == "container":
             held = frozenset(t for t in given.all if not _is_function(t))
-            made = self.object(path, held | self.elements(given.at(0)))
+            made = self.make_object(path, held | self.elements(given.at(0)))
             self.keep(made, given.all - held, "default_factory")
             return frozenset((made,))
         if gives == "iterator":
@@ -273,7 +273,7 @@ class LibraryCalls(BuiltIns):
             return self.state.library(f"{path}()")
         if gives == "frozen":
             held = frozenset(t for t in given.all | returned if not isinstance(t, Box))
-            made = self.object(path, held | self._inside(given.all), frozen=True)
+            made = self.make_object(path, held | self._inside(given.all), frozen=True)
             return frozenset((made,))
         return self._made(path, call, given, returned)
 
@@ -288,7 +288,7 @@ class LibraryCalls(BuiltIns):
         if call.forgets_functions:
             kept = frozenset(t for t in _data(kept) if not isinstance(t, Box))
         shares = frozenset(t for t in kept if not _is_function(t))
-        made = self.object(path, kept, shares)
+        made = self.make_object(path, kept, shares)
         if path.startswith("weakref."):
             self.state.weak.append(made)
         return frozenset((made,))
@@ -544,10 +544,10 @@ class LibraryCalls(BuiltIns):
             held = frozenset(t for t in given.all if not isinstance(t, Box)) | returned
             if held <= thing.items:
                 return frozenset((thing,)) | returned
-            made = self.object(path, thing.items | held, frozen=True)
+            made = self.make_object(path, thing.items | held, frozen=True)
             return frozenset((made,)) | returned
         if name in known.NEW_METHODS:
-            return frozenset((self.object(path, thing.items),)) | returned
+            return frozenset((self.make_object(path, thing.items),)) | returned
         return frozenset((thing,)) | returned | thing.items
 
     def _store_made(self, thing: Made, name: str, given: Arguments) -> None:

@@ -496,7 +496,7 @@ class Operations(Run):
                 held[f"={thing.path}"] = thing.items
         for kind, items in held.items():
             if kind.startswith("="):
-                found |= frozenset((self.object(kind[1:], items),))
+                found |= frozenset((self.make_object(kind[1:], items),))
             else:
                 found |= self.box(kind, items, keys)
         return found

@@ -234,7 +234,7 @@ class Run:
         self.keep(made, keys, KEYS)
         return frozenset((made,))
 
-    def object(
+    def make_object(
         self,
         path: str,
         items: Value = NOTHING,

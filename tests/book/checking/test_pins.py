@@ -224,7 +224,7 @@ def test_cells_that_failed_are_not_compared(tmp_path):
 
 
 def test_a_file_that_cannot_be_read_is_told(tmp_path):
-    (tmp_path / "one.txt").write_bytes(b"# JAX 1, cpu\n\n>>> caf\xe9\n")
+    (tmp_path / "one.txt").write_bytes(b"# JAX 1, cpu\n\n>>> s\xe9\n")
     [said] = told(tmp_path, chapter("x"), gave())
     assert said.startswith("1: not a file of pins: 'utf-8' codec can't decode")
 
