@@ -44,8 +44,7 @@ def well_formed(body: str) -> str:
     for name, space in _NAMESPACES.items():
         for drawn in soup.find_all(name):
             drawn["xmlns"] = space
-    for loose in soup.find_all("style"):
-        loose.name, loose.string = "template", ""  # a page has its styles in its head
+    for loose in soup.find_all("style"):  # a page has its styles in its head
         loose.decompose()
     return soup.decode(formatter="minimal")
 
