@@ -153,7 +153,8 @@ def tests(session: nox.Session) -> None:
         _python(session, *pytest, *session.posargs, env=env)
         return
     # The tests of the pages measure, and share the work between the cores themselves.
-    parts = [("-n2", "--dist=loadfile", "--ignore=tests/docs"), ("tests/docs",)]
+    shared = ("-n2", "--dist=loadfile", "--durations=15", "--ignore=tests/docs")
+    parts = [shared, ("--durations=5", "tests/docs")]
     if session.python == OLDEST:  # the book is built on the newest
         parts = [(*parts[0], "--ignore=tests/book", "--ignore=tests/browser")]
     failed = []
