@@ -41,6 +41,7 @@ def test_from_the_panel_to_the_check_and_back_to_the_sentence(visit):
     page = visit("receipts.html").page
     focus_with_tab(page, "claim-odd-numbers")
     page.keyboard.press("Enter")
+    expect(page.locator(PANEL).locator("pre")).to_be_focused()
     page.keyboard.press("Tab")
     expect(page.get_by_text("The check on this page")).to_be_focused()
     page.keyboard.press("Enter")

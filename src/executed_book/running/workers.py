@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import shutil
 import socket
 import subprocess
@@ -80,9 +81,13 @@ class Worker:
         status: int | None = json.loads(said)["status"] if said else None
         return status
 
-    def close(self) -> None:
-        """Forget it and all its files."""
+    def close(self, patience: float = 1.0) -> None:
+        """Forget it and all its files, as soon as it has ended (seconds).
+
+        One that is still starting would look for its folder, and make another.
+        """
         self.let_go()
+        select.select([self.end], [], [], patience)
         os.close(self.end)
         self.channel.close()
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -149,7 +154,7 @@ class Workers:
             if not self._link.recv(1):
                 raise ConnectionError
         except ConnectionError:
-            worker.close()
+            worker.close(patience=0.0)
             raise BookError(
                 f"Python cannot import what chapters need:\n{self._said()}"
             ) from None

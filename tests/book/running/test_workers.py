@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import socket
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -68,7 +70,7 @@ class Ends:
 def ends(tmp_path):
     made = Ends(tmp_path / "1")
     yield made
-    made.worker.close()
+    made.worker.close(patience=0.0)
     made.close()
 
 
@@ -116,9 +118,29 @@ def test_what_is_written_below_is_counted_and_its_end_told(ends):
 def test_closing_a_worker_removes_its_folder(tmp_path):
     made = Ends(tmp_path / "3")
     (made.worker.folder / "file").touch()
-    made.worker.close()
+    made.worker.close(patience=0.0)
     made.close()
     assert not (tmp_path / "3").exists()
+
+
+def test_a_worker_has_its_folder_until_it_has_ended(tmp_path):
+    made = Ends(tmp_path / "4")
+    seen = []
+
+    def end() -> None:
+        os.read(made.life, 1)  # until it is let go
+        time.sleep(0.2)
+        seen.append(made.worker.folder.exists())
+        os.close(made.end)
+
+    ending = threading.Thread(target=end)
+    ending.start()
+    made.worker.close(patience=60.0)
+    ending.join()
+    assert seen == [True]
+    assert not made.worker.folder.exists()
+    made.end = os.dup(0)
+    made.close()
 
 
 @pytest.mark.parametrize(

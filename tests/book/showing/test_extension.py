@@ -36,7 +36,12 @@ def showing(tmp_path: Path) -> Showing:
     notebook = json.dumps({"nbformat": 4, "metadata": {}, "cells": [plain]})
     page = ExecutedPage(ran, Snippets([None], "print(1)\n", notebook))
     app: Any = SimpleNamespace(srcdir=source, outdir=tmp_path / "html")
-    app.config = SimpleNamespace(html_baseurl="", executed_book_install_line=None)
+    app.config = SimpleNamespace(
+        html_baseurl="",
+        executed_book_colab="",
+        executed_book_install_also={},
+        executed_book_install_line=None,
+    )
     app.builder = SimpleNamespace(name="html", format="html")
     app.env = SimpleNamespace(found_docs={"one", "text"})
     made = Showing(app)
