@@ -19,6 +19,8 @@
     panel.setAttribute("aria-label", tick.getAttribute("aria-label"));
     const code = check.querySelector("pre").cloneNode(true);
     code.querySelectorAll("button").forEach((button) => button.remove());
+    // The panel is passed in three presses of Tab: names are links at the check alone.
+    code.querySelectorAll("a").forEach((link) => link.replaceWith(...link.childNodes));
     code.removeAttribute("id");
     code.tabIndex = 0;
     const passed = check
