@@ -10,6 +10,7 @@ import pytest
 
 from executed_book.book import Book, execute
 from executed_book.commands.configuration import read_settings
+from executed_book.programs.verify import compiled_into
 from executed_book.reading.pages import find_chapters
 from executed_book.running.progress import Progress
 
@@ -59,8 +60,4 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     Most of a program's time goes into compiling what the other programs of its page
     compile as well. What fails with these is run again without them.
     """
-    return {
-        "JAX_COMPILATION_CACHE_DIR": str(tmp_path_factory.mktemp("compiled")),
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
-    }
+    return compiled_into(tmp_path_factory.mktemp("compiled"))

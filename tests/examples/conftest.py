@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from executed_book.programs.verify import compiled_into
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 # The systems are written for the newest JAX; the oldest runs the small programs alone.
 if sys.version_info < (3, 12):
@@ -50,10 +52,7 @@ def compiled() -> dict[str, str]:
     """Variables with which JAX keeps what it compiles, for all runs of a program."""
     folder = tempfile.mkdtemp(prefix="compiled-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return {
-        "JAX_COMPILATION_CACHE_DIR": folder,
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-    }
+    return compiled_into(Path(folder))
 
 
 def program(name: str, folder: Path, *options: str) -> subprocess.Popen:
