@@ -24,7 +24,7 @@ _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _IS_LINUX = sys.platform == "linux"
 
 #: How the folders of runs are called, below the system's temporary one.
-_PREFIX = "executed-book-"
+_PREFIX = "executed-book-run-"
 
 
 def die_with_parent() -> None:
@@ -87,23 +87,45 @@ def run_folder() -> Iterator[Path]:
     """A temporary folder that is removed with its owner.
 
     Its owner holds a lock on it, so folders of owners that were killed are known by
-    being unlocked; those are removed here.
+    being unlocked; those are removed here, also where a removal was itself cut off.
     """
     _sweep(Path(tempfile.gettempdir()))
-    folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+    folder, lock = _new_folder()
     try:
-        with (folder / "owner").open("w") as owner:
-            fcntl.flock(owner, fcntl.LOCK_EX)
-            yield folder
+        yield folder
     finally:
+        _remove(folder)
+        os.close(lock)
+
+
+def _new_folder() -> tuple[Path, int]:
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        # Before it is locked, who begins beside us may take it for a killed owner's.
+        with contextlib.suppress(FileNotFoundError):
+            lock = os.open(folder, os.O_RDONLY)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if folder.exists():
+                return folder, lock
+            os.close(lock)
+
+
+def _remove(folder: Path, patience: float = 2.0) -> None:
+    """Remove it, also while a process that was killed still writes there (seconds)."""
+    give_up = time.monotonic() + patience
+    shutil.rmtree(folder, ignore_errors=True)
+    while folder.exists() and time.monotonic() < give_up:
+        time.sleep(0.05)
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def _sweep(parent: Path) -> None:
     for folder in parent.glob(f"{_PREFIX}*"):
-        with contextlib.suppress(OSError):  # another's, or gone by now
-            if folder.stat().st_uid != os.getuid() or folder.is_symlink():
-                continue
-            with (folder / "owner").open("r+") as owner:
-                fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(folder, ignore_errors=True)
+        with contextlib.suppress(OSError):  # another's, a link, or gone by now
+            lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                if os.fstat(lock).st_uid == os.getuid():
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    _remove(folder)
+            finally:
+                os.close(lock)

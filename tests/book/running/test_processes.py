@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -36,25 +37,49 @@ def test_a_folder_goes_when_what_it_is_for_fails(temporary):
 
 def left_behind(temporary: Path, name: str) -> Path:
     folder = temporary / name
-    folder.mkdir()
-    (folder / "owner").touch()
+    (folder / "1").mkdir(parents=True)
     return folder
 
 
 def test_what_a_killed_owner_left_is_removed_and_what_is_in_use_is_not(temporary):
-    dead = left_behind(temporary, "executed-book-dead")
-    alive = left_behind(temporary, "executed-book-alive")
+    dead = left_behind(temporary, "executed-book-run-dead")
+    alive = left_behind(temporary, "executed-book-run-alive")
     foreign = left_behind(temporary, "another-book")
-    unowned = temporary / "executed-book-unowned"
-    unowned.mkdir()
-    (temporary / "executed-book-link").symlink_to(foreign)
-    with (alive / "owner").open("w") as owner:
-        fcntl.flock(owner, fcntl.LOCK_EX)
-        with run_folder():
-            assert not dead.exists()
-    assert alive.exists()
-    assert (foreign / "owner").exists()
-    assert unowned.exists()
+    link = temporary / "executed-book-run-link"
+    link.symlink_to(foreign)
+    lock = os.open(alive, os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    with run_folder():
+        assert not dead.exists()
+    os.close(lock)
+    assert (alive / "1").exists()
+    assert (foreign / "1").exists()
+    assert link.is_symlink()
+
+
+def test_a_removal_that_was_cut_off_is_ended_at_the_next_start(temporary):
+    with run_folder() as folder:
+        (folder / "1").mkdir()
+    folder.mkdir()
+    (folder / "rest").touch()
+    with run_folder():
+        assert not folder.exists()
+
+
+def test_a_folder_goes_also_where_a_killed_process_still_wrote(temporary, monkeypatch):
+    """What is written between reading a folder and removing it makes that fail."""
+    remove, removed = shutil.rmtree, []
+
+    def late(folder: Path, ignore_errors: bool) -> None:
+        remove(folder, ignore_errors=ignore_errors)
+        if not removed:
+            (folder / "late").mkdir(parents=True)
+        removed.append(folder)
+
+    monkeypatch.setattr(shutil, "rmtree", late)
+    with run_folder():
+        pass
+    assert list(temporary.iterdir()) == []
 
 
 def run(code: str) -> str:
