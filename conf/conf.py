@@ -32,6 +32,8 @@ exclude_patterns = ["_build"]
 executed_book_bound = [
     "cheat-sheet",
     "errors/*",
+    "finding-out/debugging",
+    "finding-out/memory",
     "numpy/*",
     "start/*",
     "tracing/*",
