@@ -34,6 +34,7 @@ executed_book_bound = [
     "errors/*",
     "finding-out/debugging",
     "finding-out/memory",
+    "finding-out/precision",
     "finding-out/profiling",
     "numpy/*",
     "start/*",
