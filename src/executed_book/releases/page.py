@@ -15,11 +15,11 @@ from .snapshots import Change, Drift, from_plain, to_plain
 _TITLE = "# What changed between JAX releases"
 
 _INTRO = """\
-Each cell of this book was also executed on the releases below, in an environment of
-their own. This page lists every cell whose output is not the one on its page, side by
-side, and every cell that broke. What differs in the same way in several cells stands
-once. Outputs that vary from run to run are left out. The page is generated:
-nothing on it was typed.
+Cells of this book were also executed on the releases below, in an environment of
+their own; how many there were then is said below the release. This page shows the
+outputs that are not those of their pages, side by side, and the cells that broke.
+What differs in the same way in several cells stands once. Outputs that vary from run
+to run are left out. The page is generated from these runs.
 """
 
 #: From how many cells on a difference is told once for all of them.
