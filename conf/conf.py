@@ -31,6 +31,8 @@ extensions = [
 exclude_patterns = ["_build"]
 executed_book_bound = [
     "cheat-sheet",
+    "devices/index",
+    "devices/placement",
     "errors/*",
     "numpy/*",
     "start/*",
