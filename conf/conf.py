@@ -33,6 +33,7 @@ executed_book_bound = [
     "cheat-sheet",
     "devices/index",
     "devices/placement",
+    "devices/shard-map",
     "devices/sharding",
     "errors/*",
     "numpy/*",
