@@ -32,6 +32,7 @@ exclude_patterns = ["_build"]
 executed_book_bound = [
     "cheat-sheet",
     "devices/index",
+    "devices/pallas",
     "devices/placement",
     "devices/shard-map",
     "devices/sharding",
