@@ -33,6 +33,7 @@ executed_book_bound = [
     "cheat-sheet",
     "devices/index",
     "devices/pallas",
+    "devices/performance",
     "devices/placement",
     "devices/shard-map",
     "devices/sharding",
