@@ -35,6 +35,7 @@ executed_book_bound = [
     "devices/pallas",
     "devices/performance",
     "devices/placement",
+    "devices/processes",
     "devices/shard-map",
     "devices/sharding",
     "errors/*",
