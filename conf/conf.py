@@ -44,6 +44,7 @@ executed_book_bound = [
     "tracing/*",
     "training/*",
     "transformations/index",
+    "transformations/interpreter",
     "transformations/jacobians",
     "transformations/vectorization",
 ]
