@@ -43,6 +43,7 @@ executed_book_bound = [
     "start/*",
     "tracing/*",
     "training/*",
+    "transformations/composing",
     "transformations/custom-derivatives",
     "transformations/index",
     "transformations/interpreter",
