@@ -31,13 +31,7 @@ extensions = [
 exclude_patterns = ["_build"]
 executed_book_bound = [
     "cheat-sheet",
-    "devices/index",
-    "devices/pallas",
-    "devices/performance",
-    "devices/placement",
-    "devices/processes",
-    "devices/shard-map",
-    "devices/sharding",
+    "devices/*",
     "errors/*",
     "numpy/*",
     "start/*",
