@@ -31,6 +31,7 @@ extensions = [
 exclude_patterns = ["_build"]
 executed_book_bound = [
     "cheat-sheet",
+    "devices/*",
     "errors/*",
     "finding-out/*",
     "index",
@@ -42,7 +43,10 @@ executed_book_bound = [
     "tools/*",
     "tracing/*",
     "training/*",
+    "transformations/composing",
+    "transformations/custom-derivatives",
     "transformations/index",
+    "transformations/interpreter",
     "transformations/jacobians",
     "transformations/vectorization",
 ]
