@@ -36,9 +36,11 @@ executed_book_bound = [
     "start/*",
     "tracing/*",
     "training/*",
+    "transformations/derivatives",
     "transformations/index",
     "transformations/jacobians",
     "transformations/vectorization",
+    "underneath/index",
 ]
 executed_book_cache = "../_build/cache"
 executed_book_claims = {
