@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from IPython.core.inputtransformer2 import TransformerManager
 from markdown_it.token import Token
 
 from executed_book.reading.chapters import decode
@@ -115,9 +116,9 @@ class Signs:
             if not last.endswith("()") and not hasattr(builtins, last):
                 self.last_words[last] = idea
         else:
-            first = sign[0]
-            either = f"[{first}{first.upper()}]" if first.islower() else re.escape(first)
-            pattern = rf"(?<![\w-]){either}{re.escape(sign[1:])}s?(?![\w-])"
+            first, rest = sign[0], re.escape(sign[1:]).replace(r"\ ", r"\s+")
+            begin = f"[{first}{first.upper()}]" if first.islower() else first
+            pattern = rf"(?<![\w-]){begin}{rest}s?(?![\w-])"
             self.words.append((re.compile(pattern), idea))
 
     def of_code(self, name: str) -> Idea | None:
@@ -130,10 +131,11 @@ class Signs:
         shorter = (".".join(parts[:n]) for n in range(len(parts), 1, -1))
         return next((self.in_code[s] for s in shorter if s in self.in_code), None)
 
-    def of_text(self, text: str) -> Iterator[tuple[str, Idea]]:
+    def of_text(self, text: str) -> Iterator[tuple[int, str, Idea]]:
+        """Words that stand for an idea, with how many lines stand above them."""
         for pattern, idea in self.words:
             if found := pattern.search(text):
-                yield found[0], idea
+                yield text.count("\n", 0, found.start()), found[0], idea
 
 
 # -- the pages
@@ -154,7 +156,9 @@ def _listed(docname: str, docs: Path) -> list[str]:
         if token.type == "fence" and token.info.startswith("{toctree}"):
             for entry in filter(None, directive_body(token.content)[0].splitlines()):
                 target = re.sub(r".*<(.*)>$", r"\1", entry.strip())
-                found.append(posixpath.normpath(posixpath.join("/", folder, target))[1:])
+                found.append(
+                    posixpath.normpath(posixpath.join("/", folder, target))[1:]
+                )
     return [page for page in found if (docs / f"{page}.md").exists()]
 
 
@@ -202,8 +206,10 @@ def _tree(piece: Stretch, path: Path) -> ast.Module:
     if "load" in piece.options:
         text = (path.parent / piece.options["load"]).read_text("utf-8")
     try:
-        return ast.parse(text)
-    except SyntaxError:  # shown because it is no Python, or for IPython alone
+        return ast.parse(TransformerManager().transform_cell(text))
+    except SyntaxError as error:
+        if not (piece.options.get("raises") or FOLDED & set(_tags(piece))):
+            raise AssertionError(f"{path}:{piece.fence}: no Python: {error}") from None
         return ast.Module([], [])
 
 
@@ -384,9 +390,8 @@ def uses(block: Block, signs: Signs) -> Iterator[tuple[int, str, Idea]]:
         if idea := signs.of_code(name):
             found.setdefault(idea.name, (line, name, idea))
     for text, first in block.text:
-        for n, content in enumerate(text.split("\n")):
-            for sign, idea in signs.of_text(content):
-                found.setdefault(idea.name, (first + n, sign, idea))
+        for above, sign, idea in signs.of_text(text):
+            found.setdefault(idea.name, (first + above, sign, idea))
     yield from found.values()
 
 
@@ -438,15 +443,15 @@ def test_each_name_of_jax_in_a_visible_cell_has_its_chapter(pages, table):
 
 # -- the walk itself, over small books
 
-INTRODUCTIONS = '''
+INTRODUCTIONS = """
 ["one"]
 jit = ["jax.jit"]
 ["two"]
 vmap = ["jax.vmap"]
 ["three"]
 lowering = [".lower()", "StableHLO"]
-static = ["static_argnums="]
-'''
+static = ["static_argnums=", "static argument"]
+"""
 CELL = "```{{code-cell}}\n{options}import jax\nfrom jax import vmap as v\n{code}\n```\n"
 
 
@@ -485,6 +490,7 @@ def found(tmp_path):
         ("- a\n- `vmap(f)(x)`", []),  # another name, unless a page imports it
         ("- a\n- `vmap`", ["one:7 vmap"]),
         ("| a |\n|---|\n| `jit(f, static_argnums=0)` |", ["one:8 static_argnums="]),
+        ("It becomes a\nstatic\nargument.", ["one:7 static\nargument"]),
         (":::{note}\nIt becomes StableHLO.\n:::", ["one:7 StableHLO"]),
         ("See {term}`StableHLO` and {doc}`StableHLO </three>`.", []),
         (CELL.format(options="", code="f = v(g)"), ["one:9 jax.vmap"]),
