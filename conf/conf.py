@@ -45,10 +45,12 @@ executed_book_bound = [
     "training/*",
     "transformations/composing",
     "transformations/custom-derivatives",
+    "transformations/derivatives",
     "transformations/index",
     "transformations/interpreter",
     "transformations/jacobians",
     "transformations/vectorization",
+    "underneath/index",
 ]
 executed_book_cache = "../_build/cache"
 executed_book_claims = {
