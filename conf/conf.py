@@ -34,6 +34,7 @@ executed_book_bound = [
     "errors/*",
     "numpy/*",
     "start/*",
+    "systems/training-loop",
     "tracing/*",
     "training/*",
     "transformations/index",
