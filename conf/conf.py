@@ -40,16 +40,11 @@ executed_book_bound = [
     "older/*",
     "releases",
     "start/*",
+    "systems/*",
     "tools/*",
     "tracing/*",
     "training/*",
-    "transformations/composing",
-    "transformations/custom-derivatives",
-    "transformations/derivatives",
-    "transformations/index",
-    "transformations/interpreter",
-    "transformations/jacobians",
-    "transformations/vectorization",
+    "transformations/*",
     "underneath/index",
 ]
 executed_book_cache = "../_build/cache"
