@@ -82,7 +82,7 @@ class Needs:
             `prints_below` whether another process prints for it.
         sets_environment: whether it sets what a later import may read.
         writes_files: whether it may write files.
-        runs_unknown: whether it calls what no table knows.
+        runs_libraries: whether it calls libraries, which may print when asked to.
         showing_changes: whether making text of its value changes something.
     """
 
@@ -94,7 +94,7 @@ class Needs:
     prints_below: bool = False
     sets_environment: bool = False
     writes_files: bool = False
-    runs_unknown: bool = False
+    runs_libraries: bool = False
     showing_changes: bool = False
 
 
@@ -165,9 +165,10 @@ class Page:
             return False
         if needs.prints:
             return prints is False
-        # The cell printed and nothing in it is known to: it is what no table knows.
+        # The cell printed and nothing in it is known to: a library was asked to, by
+        # `verbose=1` say, or is one that no table knows.
         known_to = any(self.needs[s.index].prints for s in self.of(statement.cell))
-        return not (prints and not known_to and needs.runs_unknown)
+        return not (prints and not known_to and needs.runs_libraries)
 
     def _prints(self, cell: int) -> bool | None:
         return self.cells[cell].source.prints
@@ -308,7 +309,7 @@ class Page:
             run.prints_below,
             run.environment,
             known.FILES in run.touched,
-            run.runs_unknown,
+            run.runs_libraries,
             showing,
         )
 

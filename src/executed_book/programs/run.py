@@ -161,7 +161,7 @@ class Run:
         hidden: what hides which names are used: (line, words).
         environment: whether it sets what a later import may read.
         touched: the hidden states that it changes.
-        runs_unknown: whether it calls what no table knows.
+        runs_libraries: whether it calls libraries.
     """
 
     #: So many calls of functions are followed in one statement.
@@ -183,7 +183,7 @@ class Run:
         self.hidden: list[tuple[int, str]] = []
         self.environment = False
         self.touched: set[str] = set()
-        self.runs_unknown = False
+        self.runs_libraries = False
         self.traces: list[Watch] = []
         self.watches: list[Watch] = []
         self.filled: list[Cache] = []
