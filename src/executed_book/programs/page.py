@@ -112,7 +112,7 @@ class Page:
         self.needs: list[Needs] = []
         self.names_used = frozenset(self._names_read())
         self._state = State(donates=any(map(_donates, self.cells)))
-        self._given_up = 0
+        self._given_up = False
         for k, cell in enumerate(self.cells):
             self._state.canvas = None  # the notebook closes a cell's figures
             for node in cell.nodes:
@@ -282,7 +282,7 @@ class Page:
         self.needs.append(self._walk(statement) if runs else Needs(0))
 
     def _walk(self, statement: Statement) -> Needs:
-        if self._given_up >= _GIVE_UP:
+        if self._given_up:
             return self._give_up(statement)
         scopes = self.cells[statement.cell].scopes
         run = Effects(self._state, statement.index, scopes)
@@ -292,7 +292,7 @@ class Page:
             run.statement(statement.node)
             showing = self._show(statement, run)
         except (TooMuch, RecursionError):
-            self._given_up += 1
+            self._given_up = True
             return self._give_up(statement)
         if self._is_setting(statement, run):
             run.touch(known.SETTINGS)
@@ -366,7 +366,8 @@ class Page:
     def _give_up(self, statement: Statement) -> Needs:
         """Keeps all that stands above, here and in all that follows.
 
-        What the statement does besides is not known, so that it may print.
+        What the statement does besides is not known, so that it may print; and it may
+        have bound anything to its names, so that nothing below it can be followed.
         """
         above = (1 << statement.index) - 1
         bit = 1 << statement.index
@@ -377,9 +378,6 @@ class Page:
         self._state.deep.clear()
         return Needs(above, prints=True)
 
-
-#: After so many statements that are too much to follow, nothing is: each takes seconds.
-_GIVE_UP = 2
 
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
