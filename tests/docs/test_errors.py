@@ -20,6 +20,9 @@ FOLDER = "errors/"
 FINDER = DOCS / "errors" / "index.md"
 LEAST = 30
 
+#: In the place of a class where JAX raises and warns nothing, but writes to its log.
+LOGGED = "WARNING"
+
 _HEADING = re.compile(r"## (?P<name>\w+): (?P<words>.+)")
 _ROW = re.compile(
     r"\| \[(?P<words>.+)\]\((?P<page>[\w-]+)\.md#\S+\) \| `(?P<name>\w+)` \|"
@@ -111,12 +114,13 @@ def test_the_finder_explains_the_documented_classes():
 
 @each_entry
 def test_the_first_cell_says_what_the_heading_says(entry: Entry, book: Book):
-    said = announced(entry.cells[0])
-    assert plain(said or "") == f"{entry.name}: {entry.words}", entry.place
     results = book.executed[entry.docname].run.results
     message = pinned_text(results[entry.cells[0].number - 1].outputs)
-    assert entry.name in message, entry.place
     assert entry.words in plain(message), entry.place
+    if entry.name != LOGGED:
+        said = announced(entry.cells[0])
+        assert plain(said or "") == f"{entry.name}: {entry.words}", entry.place
+        assert entry.name in message, entry.place
 
 
 @each_entry
