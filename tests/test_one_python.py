@@ -30,12 +30,19 @@ sys.modules["nox"], sys.modules["nox.command"] = nox, command
 source = open({noxfile!r}).read()
 names = {{"__name__": "noxfile", "__file__": {noxfile!r}}}
 exec(compile(source, "noxfile.py", "exec"), names)
-print(names["NEWEST"])
+print(names["NEWEST"], nox.options.error_on_missing_interpreters)
 """
 
 
 def chosen(folder: Path, running: int, *present: str, broken: str = "") -> str:
     """What the noxfile builds with, where only these Pythons are on the path."""
+    return read(folder, running, *present, broken=broken).rpartition(" ")[0]
+
+
+def read(
+    folder: Path, running: int, *present: str, broken: str = "", **variables: str
+) -> str:
+    """The same, and whether a Python that is missing is an error."""
     for version in (*present, *filter(None, [broken])):
         fake = folder / f"python{version}"
         fake.write_text(f"#!/bin/sh\nexit {int(version == broken)}\n")
@@ -43,7 +50,7 @@ def chosen(folder: Path, running: int, *present: str, broken: str = "") -> str:
     program = READ.format(minor=running, noxfile=str(ROOT / "noxfile.py"))
     ran = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program)],
-        env={"PATH": str(folder), "HOME": os.environ.get("HOME", "/")},
+        env={"PATH": str(folder), "HOME": os.environ.get("HOME", "/"), **variables},
         capture_output=True,
         text=True,
         check=False,
@@ -65,6 +72,12 @@ def test_a_shim_without_a_version_behind_it_does_not_count(tmp_path):
 
 
 def test_the_oldest_alone_gets_one_line_that_says_what_to_install(tmp_path):
-    said = chosen(tmp_path, 11, "3.11")
+    said = read(tmp_path, 11, "3.11")
     assert len(said.splitlines()) == 1
     assert re.search(r"3\.12 or later.*install", said)
+
+
+def test_the_tests_do_not_ask_for_a_python_that_is_missing(tmp_path):
+    """They run on those that are there; only where all must be, one is missed."""
+    assert read(tmp_path, 13, "3.13") == "3.13 False"
+    assert read(tmp_path, 13, "3.13", CI="true") == "3.13 True"

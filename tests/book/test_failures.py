@@ -370,3 +370,14 @@ def test_an_announced_failure_while_a_value_is_shown_is_shown(book):
     )
     book.built()
     assert "Array has been deleted" in re.sub("<[^>]*>", "", book.html("one"))
+
+
+def test_an_empty_page_is_a_page(book):
+    """It holds nothing, which is told as Sphinx does where it is not asked for."""
+    conf = book.root / "conf" / "conf.py"
+    conf.write_text(conf.read_text() + 'suppress_warnings = ["toc.not_included"]\n')
+    book.index("one")
+    book.chapter("one", "1")
+    (book.root / "docs" / "empty.md").write_text("")
+    book.built()
+    assert (book.site / "empty.html").exists()

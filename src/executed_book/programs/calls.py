@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Callable
+
 from . import known
 from .library import LibraryCalls
 from .objects import (
@@ -197,17 +200,27 @@ class Calls(LibraryCalls):
     def call_function(self, function: Function, given: Arguments) -> Value:
         """Walks through a function's body, with these arguments."""
         self.read(frozenset((function,)))
-        key = function, given.key, bool(self.traces), tuple(self.redirects)
+        key = function, given.key
+        body = lambda: self._follow(function, given)  # noqa: E731
+        return self._walk_if_new(key, function.node, given.all, body)
+
+    def _walk_if_new(
+        self, key: object, node: ast.AST, given: Value, body: Callable[[], Value]
+    ) -> Value:
+        """Walks through a body, unless the walk is kept or inside of it already."""
+        key = key, bool(self.traces), tuple(self.redirects)
         walked = self.walk_again(key)
         if walked is not None:
             return walked.value
-        if self.active[function.node] > 1:
-            # What deeper calls change is reached from their arguments: see below.
-            self.left_out.append(function.node)
-            self.repeated.append(given.all)
-            return given.all
-        self.count_call()
-        return self.walk(key, lambda: self._follow(function, given))
+        if self.active[node] > 1:
+            # What deeper calls change is reached from their arguments: see `_walk`.
+            self.left_out.append(node)
+            self.repeated.append(given)
+            return given
+        self.calls += 1
+        if self.calls > self.LIMIT:
+            raise TooMuch
+        return self.walk(key, body)
 
     def _follow(self, function: Function, given: Arguments) -> Value:
         frame = self.make(
@@ -241,16 +254,8 @@ class Calls(LibraryCalls):
 
     def resume(self, thing: Later) -> Value:
         self.change(thing)
-        key = thing, bool(self.traces), tuple(self.redirects)
-        walked = self.walk_again(key)
-        if walked is not None:
-            return walked.value
-        if self.active[thing.node] > 1:
-            self.left_out.append(thing.node)
-            self.repeated.append(thing.sources)
-            return thing.sources
-        self.count_call()
-        return self.walk(key, lambda: self._run(thing))
+        body = lambda: self._run(thing)  # noqa: E731
+        return self._walk_if_new(thing, thing.node, thing.sources, body)
 
     def _run(self, thing: Later) -> Value:
         self.active[thing.node] += 1
@@ -258,11 +263,6 @@ class Calls(LibraryCalls):
             return thing.run(self)
         finally:
             self.active[thing.node] -= 1
-
-    def count_call(self) -> None:
-        self.calls += 1
-        if self.calls > self.LIMIT:
-            raise TooMuch
 
     def _bind_parameters(
         self, frame: Frame, function: Function, given: Arguments

@@ -93,6 +93,7 @@ class LibraryCalls(BuiltIns):
         return found
 
     def _side_effects(self, path: str, call: known.Call, given: Arguments) -> None:
+        self.runs_libraries = True
         for name in call.touches:
             self.touch(name, frozenset(contents(given.all)))
         if call.writes_files and self.opens_to_write(path, given):
@@ -116,7 +117,6 @@ class LibraryCalls(BuiltIns):
             self.print_below()
         if call.is_unknown:
             # It may depend on what was called of its library before.
-            self.runs_unknown = True
             self.touch(f"<{path.partition('.')[0]}>", frozenset(contents(given.all)))
         if call.runs_handlers:
             held = self.state.hidden[known.SETTINGS].items
@@ -511,6 +511,7 @@ class LibraryCalls(BuiltIns):
 
     def _made_method(self, thing: Made, name: str, given: Arguments) -> Value:
         path = thing.path
+        self.runs_libraries = True
         call = known.call(path)
         pure = thing.frozen or (known.is_pure_method(name) and not is_used_up(thing))
         if path.startswith("logging."):
@@ -528,7 +529,6 @@ class LibraryCalls(BuiltIns):
             self.change_reached(given.at(0) | thing.items)
         if call.is_unknown and not known.is_pure_method(name):
             self.change_reached(given.all)
-            self.runs_unknown = True
         seeded = self.state.hidden[known.NUMPY_RANDOM].history
         if call.draws and seeded and not pure:
             self.touch(known.NUMPY_RANDOM)

@@ -82,7 +82,7 @@ class Needs:
             `prints_below` whether another process prints for it.
         sets_environment: whether it sets what a later import may read.
         writes_files: whether it may write files.
-        runs_unknown: whether it calls what no table knows.
+        runs_libraries: whether it calls libraries, which may print when asked to.
         showing_changes: whether making text of its value changes something.
     """
 
@@ -94,7 +94,7 @@ class Needs:
     prints_below: bool = False
     sets_environment: bool = False
     writes_files: bool = False
-    runs_unknown: bool = False
+    runs_libraries: bool = False
     showing_changes: bool = False
 
 
@@ -112,7 +112,7 @@ class Page:
         self.needs: list[Needs] = []
         self.names_used = frozenset(self._names_read())
         self._state = State(donates=any(map(_donates, self.cells)))
-        self._given_up = 0
+        self._given_up = False
         for k, cell in enumerate(self.cells):
             self._state.canvas = None  # the notebook closes a cell's figures
             for node in cell.nodes:
@@ -165,9 +165,10 @@ class Page:
             return False
         if needs.prints:
             return prints is False
-        # The cell printed and nothing in it is known to: it is what no table knows.
+        # The cell printed and nothing in it is known to: a library was asked to, by
+        # `verbose=1` say, or is one that no table knows.
         known_to = any(self.needs[s.index].prints for s in self.of(statement.cell))
-        return not (prints and not known_to and needs.runs_unknown)
+        return not (prints and not known_to and needs.runs_libraries)
 
     def _prints(self, cell: int) -> bool | None:
         return self.cells[cell].source.prints
@@ -281,7 +282,7 @@ class Page:
         self.needs.append(self._walk(statement) if runs else Needs(0))
 
     def _walk(self, statement: Statement) -> Needs:
-        if self._given_up >= _GIVE_UP:
+        if self._given_up:
             return self._give_up(statement)
         scopes = self.cells[statement.cell].scopes
         run = Effects(self._state, statement.index, scopes)
@@ -291,7 +292,7 @@ class Page:
             run.statement(statement.node)
             showing = self._show(statement, run)
         except (TooMuch, RecursionError):
-            self._given_up += 1
+            self._given_up = True
             return self._give_up(statement)
         if self._is_setting(statement, run):
             run.touch(known.SETTINGS)
@@ -308,7 +309,7 @@ class Page:
             run.prints_below,
             run.environment,
             known.FILES in run.touched,
-            run.runs_unknown,
+            run.runs_libraries,
             showing,
         )
 
@@ -365,7 +366,8 @@ class Page:
     def _give_up(self, statement: Statement) -> Needs:
         """Keeps all that stands above, here and in all that follows.
 
-        What the statement does besides is not known, so that it may print.
+        What the statement does besides is not known, so that it may print; and it may
+        have bound anything to its names, so that nothing below it can be followed.
         """
         above = (1 << statement.index) - 1
         bit = 1 << statement.index
@@ -376,9 +378,6 @@ class Page:
         self._state.deep.clear()
         return Needs(above, prints=True)
 
-
-#: After so many statements that are too much to follow, nothing is: each takes seconds.
-_GIVE_UP = 2
 
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 

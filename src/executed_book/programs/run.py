@@ -16,7 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from . import known
 from .objects import (
@@ -161,11 +161,11 @@ class Run:
         hidden: what hides which names are used: (line, words).
         environment: whether it sets what a later import may read.
         touched: the hidden states that it changes.
-        runs_unknown: whether it calls what no table knows.
+        runs_libraries: whether it calls libraries.
     """
 
     #: So many calls of functions are followed in one statement.
-    LIMIT = 400
+    LIMIT = 2_000
     #: And so much else is done: a method called counts ten, an object that is looked at
     #: counts one.
     WORK = 300_000
@@ -183,13 +183,13 @@ class Run:
         self.hidden: list[tuple[int, str]] = []
         self.environment = False
         self.touched: set[str] = set()
-        self.runs_unknown = False
+        self.runs_libraries = False
         self.traces: list[Watch] = []
         self.watches: list[Watch] = []
         self.filled: list[Cache] = []
         self.redirects: list[Value] = []
         self.sites: dict[tuple[object, ...], Thing] = {}
-        self.boxes: defaultdict[object, int] = defaultdict(int)
+        self.boxes: defaultdict[tuple[object, ...], int] = defaultdict(int)
         self.calls = self.worked = 0
         #: Walks that have been made, by function and arguments.
         self.walked: dict[object, Walked] = {}
@@ -222,14 +222,20 @@ class Run:
         """A new thing of this statement."""
         return kind(self.bit, next(self.state.serials), *arguments, **options)
 
+    def make_few(
+        self, site: tuple[object, ...], many: int, kind: Callable[..., T], *of: object
+    ) -> T:
+        """A new thing; a statement that makes many of this site makes one of them."""
+        self.boxes[site] += 1
+        if self.boxes[site] < many:
+            return self.make(kind, *of)
+        if site not in self.sites:
+            self.sites[site] = self.make(kind, *of)
+        return cast(T, self.sites[site])
+
     def box(self, kind: str, items: Value = NOTHING, keys: Value = NOTHING) -> Value:
-        """A new container or array. A statement that makes many makes one of them."""
-        count = self.boxes[kind] = self.boxes[kind] + 1
-        made = self.sites.get((kind,)) if count >= self.MANY else None
-        if made is None:
-            made = self.make(Box, kind, items)
-            if count >= self.MANY:
-                self.sites[(kind,)] = made
+        """A container or array."""
+        made = self.make_few((kind,), self.MANY, Box, kind, items)
         self.keep(made, items)
         self.keep(made, keys, KEYS)
         return frozenset((made,))
@@ -241,40 +247,28 @@ class Run:
         shares: Value = NOTHING,
         frozen: bool = False,
     ) -> Made:
-        """What a library gives. A statement that is given many of them is given one."""
-        site = path, frozen
-        self.boxes[site] += 1
-        if self.boxes[site] < self.OBJECTS:
-            return self.make(Made, path, items, shares, frozen)
-        held = self.sites.get(site)
-        if held is None:
-            held = self.sites[site] = self.make(Made, path, items, shares, frozen)
-        assert isinstance(held, Made)
-        self.keep(held, items - {held})
-        more = shares - held.shares - {held}
+        """What a library gives."""
+        given = path, items, shares, frozen
+        made = self.make_few((path, frozen), self.OBJECTS, Made, *given)
+        self.keep(made, items - {made})
+        more = shares - made.shares - {made}
         if more:
-            held.shares |= more
+            made.shares |= more
             self.state.deep.clear()
-            self.grown.append(held.serial)
-        return held
+            self.grown.append(made.serial)
+        return made
 
     def instance(self, of: Class) -> Instance:
-        """An object of a class of the page, in the same way."""
-        self.boxes[of] += 1
-        if self.boxes[of] < self.OBJECTS:
-            return self.make(Instance, of)
-        held = self.sites.get((of,))
-        if held is None:
-            held = self.sites[(of,)] = self.make(Instance, of)
-        assert isinstance(held, Instance)
-        return held
+        """An object of a class of the page."""
+        return self.make_few((of,), self.OBJECTS, Instance, of)
 
     def row(self, *parts: Value) -> Value:
         """A tuple of known length."""
         items = NOTHING.union(*parts)
-        if self.boxes["tuple"] > self.MANY:
+        site = ("tuple",)
+        if self.boxes[site] > self.MANY:
             return self.box("tuple", items)
-        self.boxes["tuple"] += 1
+        self.boxes[site] += 1
         return frozenset((self.make(Box, "tuple", items, parts),))
 
     def array(self) -> Value:
