@@ -15,7 +15,7 @@ from executed_book.reading.pages import find_chapters
 from executed_book.running.progress import Progress
 
 #: Programs that are expected to run longer wait for the session `systems` (seconds).
-LONGEST = 10.0
+LONGEST = 4.0
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
