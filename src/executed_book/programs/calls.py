@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from functools import partial
 
 from . import known
 from .library import LibraryCalls
@@ -201,7 +202,7 @@ class Calls(LibraryCalls):
         """Walks through a function's body, with these arguments."""
         self.read(frozenset((function,)))
         key = function, given.key
-        body = lambda: self._follow(function, given)  # noqa: E731
+        body = partial(self._follow, function, given)
         return self._walk_if_new(key, function.node, given.all, body)
 
     def _walk_if_new(
@@ -254,7 +255,7 @@ class Calls(LibraryCalls):
 
     def resume(self, thing: Later) -> Value:
         self.change(thing)
-        body = lambda: self._run(thing)  # noqa: E731
+        body = partial(self._run, thing)
         return self._walk_if_new(thing, thing.node, thing.sources, body)
 
     def _run(self, thing: Later) -> Value:
