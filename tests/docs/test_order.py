@@ -21,7 +21,8 @@ import pytest
 from IPython.core.inputtransformer2 import TransformerManager
 from markdown_it.token import Token
 
-from executed_book.reading.chapters import decode
+from executed_book.model import Cell
+from executed_book.reading.chapters import decode, read_page
 from executed_book.reading.markdown import (
     LITERAL,
     SPAN,
@@ -173,20 +174,22 @@ def read(docname: str, docs: Path = DOCS) -> Page:
     path = docs / f"{docname}.md"
     first, body = _body(path)
     pieces = stretches(body, first)
+    chapter = read_page(path, docs).chapter
+    cells = {cell.line: cell for cell in chapter.cells} if chapter else {}
+    trees = {line: _tree(cell, path) for line, cell in cells.items()}
     imports = dict(USUAL)
-    for piece in pieces:
-        if piece.kind == "code":
-            imports |= _imports(_tree(piece, path))
+    for tree in trees.values():
+        imports |= _imports(tree)
     page = Page(docname, path, [], set(), _listed(docname, docs))
     ahead: dict[str, int] = {}
     for piece in pieces:
         if piece.kind == "code":
             block = Block(piece.fence, ahead, is_cell=True)
-            if not FOLDED & set(_tags(piece)):
+            if not FOLDED & cells[piece.line].tags:
                 loaded = piece.fence if "load" in piece.options else 0
                 block.code = [
                     (name, loaded or piece.line + line - 1)
-                    for name, line in _names(_tree(piece, path), imports)
+                    for name, line in _names(trees[piece.line], imports)
                 ]
             page.blocks.append(block)
             ahead = {}
@@ -196,20 +199,12 @@ def read(docname: str, docs: Path = DOCS) -> Page:
     return page
 
 
-def _tags(piece: Stretch) -> list[str]:
-    tags = piece.options.get("tags") or []
-    return re.findall(r"[\w-]+", tags) if isinstance(tags, str) else tags
-
-
-def _tree(piece: Stretch, path: Path) -> ast.Module:
-    text = piece.text
-    if "load" in piece.options:
-        text = (path.parent / piece.options["load"]).read_text("utf-8")
+def _tree(cell: Cell, path: Path) -> ast.Module:
     try:
-        return ast.parse(TransformerManager().transform_cell(text))
+        return ast.parse(TransformerManager().transform_cell(cell.source))
     except SyntaxError as error:
-        if not (piece.options.get("raises") or FOLDED & set(_tags(piece))):
-            raise AssertionError(f"{path}:{piece.fence}: no Python: {error}") from None
+        if not (cell.raises or FOLDED & cell.tags):
+            raise AssertionError(f"{path}:{cell.line}: no Python: {error}") from None
         return ast.Module([], [])
 
 

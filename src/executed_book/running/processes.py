@@ -113,10 +113,11 @@ def _new_folder() -> tuple[Path, int]:
 def _remove(folder: Path, patience: float = 2.0) -> None:
     """Remove it, also while a process that was killed still writes there (seconds)."""
     give_up = time.monotonic() + patience
-    shutil.rmtree(folder, ignore_errors=True)
-    while folder.exists() and time.monotonic() < give_up:
-        time.sleep(0.05)
+    while True:
         shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists() or time.monotonic() > give_up:
+            return
+        time.sleep(0.05)
 
 
 def _sweep(parent: Path) -> None:
@@ -126,6 +127,7 @@ def _sweep(parent: Path) -> None:
             try:
                 if os.fstat(lock).st_uid == os.getuid():
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    _remove(folder)
+                    # Once: what cannot be removed must not hold up every start.
+                    shutil.rmtree(folder, ignore_errors=True)
             finally:
                 os.close(lock)
