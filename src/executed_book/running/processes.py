@@ -89,13 +89,23 @@ def run_folder() -> Iterator[Path]:
     Its owner holds a lock on it, so folders of owners that were killed are known by
     being unlocked; those are removed here, also where a removal was itself cut off.
     """
-    _sweep(Path(tempfile.gettempdir()))
-    folder, lock = _new_folder()
-    try:
+    with contextlib.ExitStack() as stack:
+        with _interrupts_wait():
+            # Looking for the system's folder leaves a file of its own if cut off.
+            _sweep(Path(tempfile.gettempdir()))
+            folder, lock = _new_folder()
+            stack.callback(os.close, lock)
+            stack.callback(_remove, folder)
         yield folder
+
+
+@contextlib.contextmanager
+def _interrupts_wait() -> Iterator[None]:
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+    try:
+        yield
     finally:
-        _remove(folder)
-        os.close(lock)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _new_folder() -> tuple[Path, int]:
