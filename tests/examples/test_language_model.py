@@ -136,7 +136,7 @@ def test_bits_of_a_short_text_and_of_weights_that_are_zero(params: dict):
 @pytest.mark.systems
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_at_its_real_size_it_beats_counting(seed: int, tmp_path: Path):
-    found = run("language_model", tmp_path, "--seed", str(seed))
+    found = run("language_model", tmp_path, seed)
     bits = found["bits per byte"]
     assert found["same text"]
     assert bits["model"] < bits["5-grams"] - 0.05
