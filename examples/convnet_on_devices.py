@@ -52,7 +52,7 @@ class Size(NamedTuple):
 
 SIZES = {
     "tiny": Size(20, (8, 16), "about 20 seconds, to see that it runs"),
-    "small": Size(100, (32, 64), "about a minute and 800 MB on two cores"),
+    "small": Size(100, (32, 64), "about 30 seconds and 550 MB on two cores"),
     "large": Size(
         1000, (64, 128, 256), "half an hour on two cores; meant for a cluster"
     ),

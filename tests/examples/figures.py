@@ -145,15 +145,15 @@ def table(name: str, found: dict[str, dict]) -> str:
     """The runs of a program as comma-separated values, one column for each seed."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(["", *(f"seed {seed}" for seed in found)])
+    writer.writerow(["figure", *(f"seed {seed}" for seed in found)])
     for said, figure in SHOWN[name].items():
         row = [figure(run["results"]) for run in found.values()]
         writer.writerow([said, *map(rounded, row)])
     writer.writerow(
-        ["seconds of one core", *(f"{run['seconds']:.0f}" for run in found.values())]
+        ["CPU seconds", *(f"{run['seconds']:.0f}" for run in found.values())]
     )
     memory = (f"{run['megabytes']:.0f}" for run in found.values())
-    writer.writerow(["megabytes of memory", *memory])
+    writer.writerow(["peak memory in MB", *memory])
     return file.getvalue()
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from . import figures
+
+RUNS = sorted(figures.KEPT.glob("*.json"))
 
 
 def faults(removed: float) -> dict:
@@ -19,13 +23,13 @@ def test_runs_are_kept_in_the_order_of_their_seeds(tmp_path: Path):
         run = figures.Run(faults(seed / 10), 12.6, 345.4)
         figures.keep("faults", seed, run, tmp_path)
     assert (tmp_path / "faults.csv").read_text() == (
-        ",seed 0,seed 1\n"
+        "figure,seed 0,seed 1\n"
         '"noise removed, working",0.000,0.100\n'
         '"noise removed, bfloat16 weights",1.000,1.100\n'
         '"noise removed, order of pixels",2.000,2.100\n'
         '"noise removed, scale of inputs",3.000,3.100\n'
-        "seconds of one core,13,13\n"
-        "megabytes of memory,345,345\n"
+        "CPU seconds,13,13\n"
+        "peak memory in MB,345,345\n"
     )
 
 
@@ -44,3 +48,14 @@ def test_bytes_are_whole():
 def test_a_program_that_fails_is_not_kept(tmp_path: Path):
     with pytest.raises(RuntimeError, match="invalid choice: 'huge'"):
         figures.measured("faults", tmp_path, "--size", "huge")
+
+
+@pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
+def test_runs_that_are_kept_hold_what_a_new_one_has_to(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    module = import_module(f"{__package__}.test_{path.stem}")
+    [judge] = [f for name, f in vars(module).items() if "at_its_real_size" in name]
+    for seed, run in json.loads(path.read_text()).items():
+        monkeypatch.setattr(module, "run", lambda *_, run=run: run["results"])
+        judge(int(seed), path.parent)
