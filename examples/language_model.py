@@ -45,7 +45,7 @@ class Size(NamedTuple):
 
 SIZES = {
     "tiny": Size(60, 48, 2, 2, 64, 16, "half a minute, to see that it runs"),
-    "small": Size(2400, 128, 2, 4, 96, 8, "about 2 minutes and 700 MB on two cores"),
+    "small": Size(2400, 128, 2, 4, 96, 8, "about 2 minutes and 600 MB on two cores"),
     "large": Size(10000, 512, 8, 8, 512, 64, "days on two cores; meant for a GPU"),
 }
 

@@ -66,9 +66,9 @@ SHOWN: dict[str, dict[str, Callable[[dict], float]]] = {
     },
     "language_model": {
         "bits per byte, model": at("bits per byte", "model"),
-        "5-grams": at("bits per byte", "5-grams"),
-        "3-grams": at("bits per byte", "3-grams"),
-        "1-grams": at("bits per byte", "1-grams"),
+        "counts with 4 bytes before": at("bits per byte", "5-grams"),
+        "counts with 2 bytes before": at("bits per byte", "3-grams"),
+        "counts with none before": at("bits per byte", "1-grams"),
     },
     "frozen_encoder": {
         f"{count} labels a class, {way}": at("written", count, way)
