@@ -124,7 +124,9 @@ def measured(name: str, folder: Path, *options: str) -> Run:
             raise
     if running.returncode or wrong.read_text():
         raise RuntimeError(f"{name}: {said.read_text()}\n{wrong.read_text()}")
-    results = json.loads((folder / name / "results.json").read_text())
+    text = (folder / name / "results.json").read_text()
+    # Messages of errors name the file of the program, which lies elsewhere for others.
+    results = json.loads(text.replace(f"{EXAMPLES}{os.sep}", ""))
     kilobytes = used.ru_maxrss if sys.platform != "darwin" else used.ru_maxrss / 1024
     return Run(results, used.ru_utime + used.ru_stime, kilobytes * 1024 / 1e6)
 
