@@ -95,6 +95,7 @@ SHOWN: dict[str, dict[str, Callable[[dict], float]]] = {
         "one step": at("one step", "unseen", "all"),
         "in order": at("in order", "unseen", "all"),
         "two steps, one round": at("two steps", "by rounds", "1"),
+        "two steps, two rounds": at("two steps", "by rounds", "2"),
         "two steps, another's prompt": at("two steps", "another's prompt", "all"),
     },
     "faults": {
