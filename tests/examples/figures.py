@@ -82,7 +82,7 @@ SHOWN: dict[str, dict[str, Callable[[dict], float]]] = {
     },
     "diffusion": {
         f"{what}, {made}": at(key, what)
-        for what in ("fidelity", "variety", "told apart")
+        for what in ("fidelity", "variety", "copied")
         for made, key in {
             "diffusion": "diffusion, guided",
             "flow matching": "flow matching, guided",
