@@ -13,7 +13,6 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from .checking.pins import check_pins
 from .checking.receipts import (
@@ -29,7 +28,7 @@ from .checking.receipts import (
 )
 from .checking.rules import check_run, failed
 from .errors import BookError, PageError
-from .model import Chapter, Executed, run_from, to_plain
+from .model import Chapter, Executed, PlainRun, run_from, to_plain
 from .platforms.records import Record, current, read_records
 from .programs import NoFaithfulProgram, Page
 from .programs.snippets import Snippets, snippets_of, source_cells
@@ -39,10 +38,10 @@ from .programs.verify import verify as run_offers
 from .reading.chapters import docname_of
 from .reading.pages import find_pages, read_pages
 from .running.chapters import ChapterTask, Finished
-from .running.fingerprint import digest, environment_fingerprint
+from .running.fingerprint import Depends, digest, environment_fingerprint
 from .running.pool import Pool
 from .running.progress import Progress
-from .running.store import Store
+from .running.store import Entry, Store
 from .running.workers import open_workers, worker_environment
 from .settings import Settings
 
@@ -168,7 +167,7 @@ class _Building:
         self.programs = Store(settings.cache / "snippets", settings.project)
         self.verdicts = Store(settings.cache / "verdicts", settings.project)
         self.assertions = Store(settings.cache / "assertions", settings.project)
-        self.depends: dict[str, dict[str, Any]] = {}
+        self.depends: dict[str, Depends] = {}
         self.executed: dict[str, Executed] = {}
         self.missing: list[Chapter] = []
         self.texts: list[PageText] = []
@@ -269,7 +268,7 @@ class _Building:
         for chapter in self.chapters:
             entry = self.store.load(chapter.docname, self.keys[chapter.docname])
             try:
-                run = run_from({**entry["run"], "seal": entry["seal"]})  # type: ignore[index]
+                run = run_from(entry["run"], entry["seal"])  # type: ignore[index]
                 if len(run.results) != len(chapter.cells):
                     raise ValueError("another number of cells")
             except (KeyError, TypeError, ValueError):
@@ -297,10 +296,10 @@ class _Building:
     def _finished(self, chapter: Chapter, finished: Finished) -> None:
         executed = Executed(chapter, finished.run)
         if self._is_good(executed):
-            entry = {"run": to_plain(finished.run), "depends": finished.depends}
+            plain: PlainRun = to_plain(finished.run)
+            entry: Entry = {"run": plain, "depends": finished.depends}
             seal = self.store.save(chapter.docname, self.keys[chapter.docname], entry)
-            run = run_from({**entry["run"], "seal": seal})
-            executed = Executed(chapter, run)
+            executed = Executed(chapter, run_from(plain, seal))
             self.depends[chapter.docname] = finished.depends
         self.executed[chapter.docname] = executed
         self.ready(executed)
@@ -344,7 +343,8 @@ class _Building:
                 book.offers[chapter.docname] = offers
 
     def _verdicts(self, docname: str) -> Verdicts:
-        return Verdicts(self.verdicts, docname, self.environment, self.depends[docname])
+        depends = dict(self.depends[docname])
+        return Verdicts(self.verdicts, docname, self.environment, depends)
 
     def _settle(self, book: Book) -> None:
         """Take from the pages the programs that were found not to hold."""
