@@ -44,6 +44,7 @@ from .running.progress import Progress
 from .running.store import Entry, Store
 from .running.workers import open_workers, worker_environment
 from .settings import Settings
+from .words import counted
 
 
 @dataclass(frozen=True)
@@ -106,8 +107,8 @@ class Book:
             cell.tags >= {"device", "measured"} for cell in cells
         )
         return (
-            f"{len(cells)} cells: {len(cells) - measured - device} give the same every"
-            f" time, {measured} are marked as measured, {device} as depending on the"
+            f"{counted(len(cells), 'cell')}: {len(cells) - measured - device} give the"
+            f" same every time, {measured} are marked as measured, {device} as depending on the"
             " device"
         )
 

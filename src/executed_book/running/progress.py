@@ -18,6 +18,8 @@ from rich.progress import (
 )
 from rich.progress import Progress as Bars
 
+from ..words import counted
+
 if TYPE_CHECKING:
     from ..model import Chapter
 
@@ -45,9 +47,8 @@ class Progress:
         self._totals = {c.docname: len(c.cells) for c in chapters}
         self._width = max([len(c.docname) for c in chapters], default=0)
         self._say(
-            f"{len(chapters)} chapter{'' if len(chapters) == 1 else 's'}:"
-            f" {kept} unchanged,"
-            f" {len(waiting)} to execute ({cells} cells)"
+            f"{counted(len(chapters), 'chapter')}: {kept} unchanged,"
+            f" {len(waiting)} to execute ({counted(cells, 'cell')})"
         )
         if not (self.console.is_terminal and waiting):
             yield
@@ -124,7 +125,7 @@ class Progress:
 
     def _line(self, docname: str, text: str) -> None:
         total = self._totals[docname]
-        done = f"{self._done[docname]:3d}/{total} cells".ljust(13)
+        done = f"{self._done[docname]:3d}/{counted(total, 'cell')}".ljust(13)
         self._say(f"  {docname.ljust(self._width)}  {done}{text}")
 
     def note(self, text: str) -> None:
