@@ -108,8 +108,8 @@ class Book:
         )
         return (
             f"{counted(len(cells), 'cell')}: {len(cells) - measured - device} give the"
-            f" same every time, {measured} are marked as measured, {device} as depending on the"
-            " device"
+            f" same every time, {measured} are marked as measured, {device} as"
+            " depending on the device"
         )
 
 

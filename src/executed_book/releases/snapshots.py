@@ -158,7 +158,8 @@ def read_snapshot(path: Path) -> Snapshot:
             )
             for docname, chapter in plain["chapters"].items()
         }
-        return Snapshot(Versions(**plain["versions"]), chapters)
+        versions = cast("Versions", {**plain["versions"]})
+        return Snapshot(versions, chapters)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise BookError(
             f"{path}: not a snapshot ({type(error).__name__}: {error})\n"
