@@ -125,7 +125,7 @@ class Progress:
 
     def _line(self, docname: str, text: str) -> None:
         total = self._totals[docname]
-        done = f"{self._done[docname]:3d}/{counted(total, 'cell')}".ljust(13)
+        done = f"{self._done[docname]:3d}/{total} cells".ljust(13)
         self._say(f"  {docname.ljust(self._width)}  {done}{text}")
 
     def note(self, text: str) -> None:
