@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from executed_book.running.figures import CYCLE, DARK, GRID, INK, MUTED
+from executed_book.figures import CYCLE, DARK, GRID, INK, MUTED
 
 ROOT = Path(__file__).parent.parent
 STATIC = ROOT / "conf" / "static"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import BookError
-from .running.figures import Style, light_style
+from .figures import Style, light_style
 
 #: What the rules ask of a book that chooses them, by name.
 RULES = {

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from .figures import Style
+from ..figures import Style
 
 _FILE = "job.json"
 

@@ -12,8 +12,8 @@ from sphinx.transforms import SphinxTransform
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx_design.shared import create_component
 
+from ..figures import dark_twin
 from ..platforms.records import slug
-from ..running.figures import dark_twin
 
 
 def _parts(node: nodes.Element, name: str) -> list[nodes.container]:
