@@ -299,8 +299,9 @@ class _Building:
 
     def _may_be_noise(self, chapter: Chapter) -> bool:
         executed = self.executed.get(chapter.docname)
-        ended = executed is not None and len(executed.run.results) == len(chapter.cells)
-        return ended and may_be_noise(executed, Needs(executed))
+        if executed is None or len(executed.run.results) != len(chapter.cells):
+            return False
+        return may_be_noise(executed, Needs(executed))
 
     def _run_once(self, chapters: list[Chapter]) -> None:
         order = sorted(chapters, key=lambda chapter: -self._expected(chapter))
