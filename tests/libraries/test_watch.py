@@ -302,6 +302,16 @@ def test_a_reason_names_an_attribute_of_a_flax_module(jit, case):
     assert shown == expected
 
 
+def test_a_reason_names_an_attribute_of_a_split_module():
+    apply = jax.jit(lambda graph, state, x: nnx.merge(graph, state)(x))
+    with jax.numpy_dtype_promotion("standard"), watch(only=apply) as log:
+        for model in (Pair(), evaluated(Pair(act=nnx.silu))):
+            apply(*nnx.split(model), rows(4))
+    (why,) = log[apply].history[1].why
+    changed = "graph.act was relu, now silu; graph.drop.deterministic was False, now"
+    assert str(why) == f"tree structure: {changed} True"
+
+
 def test_reasons_of_a_step_with_an_optimizer():
     @nnx.jit
     def step(model, opt, x):

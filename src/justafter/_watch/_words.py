@@ -160,7 +160,10 @@ def _rebound(name: str, old: Any, new: Any) -> Iterator[Change]:
 
 def _parts(value: Any) -> Iterator[tuple[str, Any]]:
     """The parts of a container or a plain object, each with how it is written."""
-    if isinstance(value, Mapping):
+    if type(value).__name__ == "GraphDef" and hasattr(value, "attributes"):
+        yield from _graph("", iter(value.nodes), iter(value.attributes))
+        yield ".nodes", value.nodes
+    elif isinstance(value, Mapping):
         yield from ((f"[{key!r}]", part) for key, part in value.items())
     elif is_dataclass(value) and not isinstance(value, type):
         yield from ((f".{f.name}", getattr(value, f.name, None)) for f in fields(value))
@@ -170,6 +173,22 @@ def _parts(value: Any) -> Iterator[tuple[str, Any]]:
         yield from ((f"[{i}]", part) for i, part in enumerate(value))
     elif _is_plain_object(value):
         yield from ((f".{key}", part) for key, part in vars(value).items())
+
+
+def _graph(
+    path: str, nodes: Iterator[Any], attributes: Iterator[Any]
+) -> Iterator[tuple[str, Any]]:
+    """The fixed attributes in a graph that Flax NNX has split off, with their paths.
+
+    It keeps two flat lists, and says with each node how many attributes are its own.
+    """
+    for _ in range(getattr(next(nodes, None), "num_attributes", 0)):
+        key, kept = next(attributes)
+        part = f"{path}.{key}" if isinstance(key, str) else f"{path}[{key!r}]"
+        if type(kept).__name__ == "NodeAttr":
+            yield from _graph(part, nodes, attributes)
+        elif hasattr(kept, "value"):
+            yield part, kept.value
 
 
 def _is_plain_object(value: Any) -> bool:
