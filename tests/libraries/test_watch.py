@@ -210,7 +210,18 @@ def test_a_function_warmed_up_before(made):
     step(model, rows(4))
     with watch(only=step) as log:
         step(model, rows(6))
-    assert log[step].history[0].why[0].kind == "new shape"
+    (why,) = log[step].history[0].why
+    assert str(why) == "new shape: x was float32[4,3], now float32[6,3]"
+
+
+def test_a_model_that_differs_from_one_before_the_log():
+    step, model = filtered()
+    step(model, rows(4))
+    other = eqx.tree_at(lambda model: model.activation, model, jax.nn.silu)
+    with watch(only=step) as log:
+        step(other, rows(4))
+    (why,) = log[step].history[0].why
+    assert str(why) == "static value: model.activation was relu, now silu"
 
 
 def test_a_reason_names_what_differs_in_a_model_and_no_more():

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .. import _functions, _internals
-from ._passed import passed
+from ._passed import joined, passed
 from ._record import Compilation, Record, Trace
 from ._show import as_html, as_text, names_of, shortest
 from ._signature import signature_of, weak_reference
@@ -231,8 +231,10 @@ class Log(Mapping[str, Record]):
             return
         self._known[id(call.fun)] = weak_reference(call.fun)
         if not any(old.fun() is call.fun for old in record._signatures):
-            before = map(signature_of, _internals.earlier_calls(call))
-            record._signatures.extend(before)
+            record._signatures.extend(
+                signature_of(old, arguments=joined(old.args))
+                for old in _internals.earlier_calls(call)
+            )
 
     def traced(
         self, call: _internals.JitCall, seconds: float, error: str | None

@@ -64,6 +64,32 @@ def _bound(wrapper: Any, args: Any, kwargs: Any) -> dict[str, Any] | None:
     return found
 
 
+def joined(args: tuple[Any, ...]) -> dict[str, Any] | None:
+    """The arguments, by name, of a call that is over and that Equinox took apart.
+
+    Of such a call there is what came to JAX: the arrays of the function, of the first
+    argument and of the others, and what is no array in each, with its structure.
+    None where it is no such call.
+    """
+    try:
+        *arrays, fixed = args
+        held = {name: part for group in arrays for name, part in group.items()}
+        parts = zip(("fun", "first", "rest"), fixed, strict=True)
+        fun, first, (others, named) = (_whole(held[name], one) for name, one in parts)
+        *positional, _ = (first, *others)  # the last one is Equinox's own
+        found = inspect.signature(fun).bind(*positional, **named).arguments
+        named_leaves(dict(found))
+    except Exception:  # another library, or an Equinox that does it in another way
+        return None
+    return dict(found)
+
+
+def _whole(arrays: Any, fixed: Any) -> Any:
+    others, tree = fixed
+    pairs = zip(arrays, others, strict=True)
+    return tree.unflatten(a if b is None else b for a, b in pairs)
+
+
 def named_leaves(arguments: dict[str, Any]) -> list[tuple[str, Any]]:
     """The leaves of arguments, each with its path from the argument's name on."""
     leaves, _ = jax.tree_util.tree_flatten_with_path(arguments)
