@@ -5,7 +5,6 @@
 Each line compares candidates that ran in turns in this process.
 """
 
-import os
 import subprocess
 import sys
 import time
@@ -82,22 +81,19 @@ def coverage(repetitions: int = 30) -> None:
 
 def imports() -> None:
     """What importing this package adds to importing JAX, in processor time."""
-
-    def seconds(program: str) -> float:
-        before = os.times()
-        subprocess.run([sys.executable, "-c", program], check=True)
-        after = os.times()
-        spent = after.children_user - before.children_user
-        return spent + after.children_system - before.children_system
-
+    program = (
+        "from time import process_time as now; start = now(); import jax; "
+        "middle = now(); import justafter; print(middle - start, now() - middle)"
+    )
+    command = [sys.executable, "-c", program]
     rounds = [
-        (seconds("import jax"), seconds("import jax, justafter")) for _ in range(9)
+        subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        for _ in range(9)
     ]
-    added = np.median([ours - plain for plain, ours in rounds])
-    whole = np.median([plain for plain, _ in rounds])
+    jax_takes, added = np.median([[*map(float, one.split())] for one in rounds], axis=0)
     print(
-        f"import justafter adds {added * 1e3:.0f} ms to importing JAX, which takes "
-        f"{whole * 1e3:.0f} ms"
+        f"import justafter adds {added * 1e3:.1f} ms to importing JAX, which takes "
+        f"{jax_takes * 1e3:.0f} ms"
     )
 
 
