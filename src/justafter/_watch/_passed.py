@@ -41,7 +41,8 @@ def _wrappers() -> Iterator[tuple[Any, dict[str, Any]]]:
 
 def _variadic(code: Any, values: dict[str, Any]) -> tuple[Any, Any]:
     first = code.co_argcount + code.co_kwonlyargcount
-    return tuple(values[name] for name in code.co_varnames[first : first + 2])  # type: ignore[return-value]
+    args, kwargs = code.co_varnames[first : first + 2]
+    return values[args], values[kwargs]
 
 
 def _holds(wrapper: Any, fun: Fun) -> bool:
@@ -74,9 +75,10 @@ def joined(args: tuple[Any, ...]) -> dict[str, Any] | None:
     try:
         *arrays, fixed = args
         held = {name: part for group in arrays for name, part in group.items()}
-        parts = zip(("fun", "first", "rest"), fixed, strict=True)
-        fun, first, (others, named) = (_whole(held[name], one) for name, one in parts)
-        *positional, _ = (first, *others)  # the last one is Equinox's own
+        of_fun, of_first, of_rest = fixed
+        fun, first = _whole(held["fun"], of_fun), _whole(held["first"], of_first)
+        others, named = _whole(held["rest"], of_rest)
+        positional = [first, *others][:-1]  # the last one is Equinox's own
         found = inspect.signature(fun).bind(*positional, **named).arguments
         named_leaves(dict(found))
     except Exception:  # another library, or an Equinox that does it in another way
