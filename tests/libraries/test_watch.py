@@ -101,6 +101,19 @@ def test_a_decorated_function_carries_its_log(made):
     assert step.log["step"].traces == step.log[step].traces == 2
 
 
+def test_an_argument_that_has_a_name_of_the_librarys():
+    @eqx.filter_jit
+    def power(static, x):
+        return x**static
+
+    with watch(only=power) as log:
+        for static in (2, 3):
+            power(static, rows(4))
+    assert [str(why) for why in log[power].history[1].why] == [
+        "static value: static was 2, now 3"
+    ]
+
+
 def test_max_traces(made):
     step, model = made
     with watch(max_traces=1, only=step):

@@ -12,7 +12,7 @@ import jax
 
 from .. import _functions, _internals
 from ._passed import named_leaves, passed
-from ._words import mesh_words, words
+from ._words import equal, mesh_words, words
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +218,11 @@ def _as_passed(
     to JAX and was no argument, such as a model that is itself the function, keeps the
     name that the library gave it.
     """
-    static = {k: v for k, v in found.static.items() if k in arguments}
+    static = {
+        name: value
+        for name, value in found.static.items()
+        if name in arguments and equal(arguments[name], value)
+    }
     dynamic = {k: v for k, v in arguments.items() if k not in static}
     unknown = dict(zip(map(id, values), found.leaves.items(), strict=True))
     named, leaves = dict(unknown), {}
