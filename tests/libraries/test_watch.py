@@ -101,6 +101,19 @@ def test_a_decorated_function_carries_its_log(made):
     assert step.log["step"].traces == step.log[step].traces == 2
 
 
+def test_an_argument_that_has_a_name_of_the_librarys():
+    @eqx.filter_jit
+    def power(static, x):
+        return x**static
+
+    with watch(only=power) as log:
+        for static in (2, 3):
+            power(static, rows(4))
+    assert [str(why) for why in log[power].history[1].why] == [
+        "static value: static was 2, now 3"
+    ]
+
+
 def test_max_traces(made):
     step, model = made
     with watch(max_traces=1, only=step):
@@ -210,7 +223,18 @@ def test_a_function_warmed_up_before(made):
     step(model, rows(4))
     with watch(only=step) as log:
         step(model, rows(6))
-    assert log[step].history[0].why[0].kind == "new shape"
+    (why,) = log[step].history[0].why
+    assert str(why) == "new shape: x was float32[4,3], now float32[6,3]"
+
+
+def test_a_model_that_differs_from_one_before_the_log():
+    step, model = filtered()
+    step(model, rows(4))
+    other = eqx.tree_at(lambda model: model.activation, model, jax.nn.silu)
+    with watch(only=step) as log:
+        step(other, rows(4))
+    (why,) = log[step].history[0].why
+    assert str(why) == "static value: model.activation was relu, now silu"
 
 
 def test_a_reason_names_what_differs_in_a_model_and_no_more():
@@ -230,12 +254,138 @@ def test_a_reason_names_what_differs_in_a_model_and_no_more():
             predict(model, x)
             first(eqx.filter(model, eqx.is_array), x)
     shown = [str(why) for one in log[predict].history for why in one.why]
-    assert "static value: static[1].activation was relu, now silu" in shown
-    (wider,) = [text for text in shown if "was 8, now 16" in text and "static" in text]
-    assert "static[1].layers[0].out_features was 8, now 16" in wider
+    assert "static value: model.activation was relu, now silu" in shown
+    (wider,) = [text for text in shown if text.startswith("tree structure")]
+    assert "model.width_size was 8, now 16" in wider
+    assert "model.layers[0].out_features likewise" in wider
+    assert shown[-1].startswith("new shape: model.layers[0].weight was float32[8,3]")
     parts = [part for text in shown for part in text.split("; ") if ", now " in part]
     assert all(one.split(" was ")[1].count(", now ") == 1 for one in parts)
     assert "PyTreeDef" not in repr(log)
     (tree, *_) = log[first].history[-1].why
     assert tree.kind == "tree structure"
-    assert "model.layers[0].out_features was 8, now 16" in tree.text
+    assert "model.layers[0].out_features likewise" in tree.text
+
+
+class Pair(nnx.Module):
+    """Two layers, the activation between them, and a layer with a mode."""
+
+    def __init__(self, width=8, act=nnx.relu):
+        rngs = nnx.Rngs(0)
+        self.up = nnx.Linear(3, width, rngs=rngs)
+        self.down = nnx.Linear(width, 3, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+        self.act = act
+
+    def __call__(self, x):
+        return self.down(self.act(self.up(x)))
+
+
+def half(model):
+    """The same model, with one of its kernels in another dtype."""
+    model.up.kernel.set_value(model.up.kernel.get_value().astype("bfloat16"))
+    return model
+
+
+def evaluated(model):
+    """The same model, in the mode for evaluation."""
+    model.eval()
+    return model
+
+
+OF_A_MODULE = {
+    "wide": (
+        lambda: Pair(16),
+        "tree structure: m.down.in_features was 8, now 16; m.up.out_features likewise",
+        "new shape: m.down.kernel was float32[8,3], now float32[16,3] (and 2 more)",
+    ),
+    "act": (
+        lambda: Pair(act=nnx.silu),
+        "tree structure: m.act was relu, now silu",
+    ),
+    "mode": (
+        lambda: evaluated(Pair()),
+        "tree structure: m.drop.deterministic was False, now True",
+    ),
+    "dtype": (
+        lambda: half(Pair()),
+        "new dtype: m.up.kernel was float32[3,8], now bfloat16[3,8]",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", OF_A_MODULE)
+@pytest.mark.parametrize("jit", [jax.jit, nnx.jit])
+def test_a_reason_names_an_attribute_of_a_flax_module(jit, case):
+    make, *expected = OF_A_MODULE[case]
+    apply = jit(lambda m, x: m(x))
+    with jax.numpy_dtype_promotion("standard"), watch(only=apply) as log:
+        for model in (Pair(), make()):
+            apply(model, rows(4))
+    shown = [str(why).replace(".value", "") for why in log[apply].history[1].why]
+    assert shown == expected
+
+
+def test_a_reason_names_an_attribute_of_a_split_module():
+    apply = jax.jit(lambda graph, state, x: nnx.merge(graph, state)(x))
+    with jax.numpy_dtype_promotion("standard"), watch(only=apply) as log:
+        for model in (Pair(), evaluated(Pair(act=nnx.silu))):
+            apply(*nnx.split(model), rows(4))
+    (why,) = log[apply].history[1].why
+    changed = "graph.act was relu, now silu; graph.drop.deterministic was False, now"
+    assert str(why) == f"tree structure: {changed} True"
+
+
+def test_reasons_of_a_step_with_an_optimizer():
+    @nnx.jit
+    def step(model, opt, x):
+        loss = lambda model: model(x).sum()  # noqa: E731
+        opt.update(model, nnx.grad(loss)(model))
+
+    with jax.numpy_dtype_promotion("standard"), watch(only=step) as log:
+        for transform in (optax.adam(1e-3), optax.adam(1e-3), optax.sgd(1e-3)):
+            model = Pair()
+            step(model, nnx.Optimizer(model, transform, wrt=nnx.Param), rows(4))
+    anew = "opt.tx.init is made anew by chain, in _combining.py; opt.tx.update likewise"
+    state = "opt.opt_state[0] was a ScaleByAdamState, now an EmptyState"
+    (second,), (third, *_) = log[step].history[1].why, log[step].history[2].why
+    assert str(second) == f"tree structure: {anew}"
+    assert str(third) == f"tree structure: {anew}; {state}"
+    assert log[step].history[0].call.startswith("model.down.bias")
+
+
+def test_a_method_bound_to_another_object():
+    class Net(linen.Module):
+        width: int
+
+        @linen.compact
+        def __call__(self, x):
+            return linen.Dense(self.width)(x)
+
+    def made(width):
+        net = Net(width)
+        return jax.tree_util.Partial(net.apply), net.init(jax.random.key(0), rows(1))
+
+    apply = jax.jit(lambda apply, params, x: apply(params, x))
+    with watch(only=apply) as log:
+        for width in (4, 4, 5):
+            apply(*made(width), rows(4))
+    second, third = (str(trace.why[0]) for trace in log[apply].history[1:])
+    assert "is bound to another Net, and methods compare by its identity" in second
+    assert "__self__.width was 4, now 5" in third
+
+
+def committed(model):
+    """The same model, its arrays bound to the device they are on."""
+    arrays, rest = eqx.partition(model, eqx.is_array)
+    return eqx.combine(jax.device_put(arrays, jax.devices()[0]), rest)
+
+
+def test_where_a_models_arrays_live_is_told_by_its_own_names():
+    step, model = filtered()
+    with watch(only=step) as log:
+        step(model, rows(4))
+        step(committed(model), rows(4))
+    (why,) = log[step].compiled[-1].why
+    assert why.kind == "commitment"
+    assert why.text.startswith("model.layers[0].")

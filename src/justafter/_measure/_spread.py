@@ -98,8 +98,11 @@ class Spread:
 
         At another moment it may wait for none, or twice as long: no sample says which.
         """
-        least = min(self.least, self.median * (1 - share))
-        most = max(self.most, self.median / (1 - share))
+        # Squared, since waiting makes more waiting that is not in the share: a thread
+        # sleeps, or spins and counts as running, until another one gets its CPU.
+        slower = (1 - share) ** 2
+        least = min(self.least, self.median * slower)
+        most = max(self.most, self.median / slower)
         return replace(self, least=least, most=most)
 
     @property

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .. import _functions, _internals
+from ._passed import joined, passed
 from ._record import Compilation, Record, Trace
 from ._show import as_html, as_text, names_of, shortest
 from ._signature import signature_of, weak_reference
@@ -218,7 +219,8 @@ class Log(Mapping[str, Record]):
             if _is_inside(call, outer):
                 self._inside.add(id(call))
             elif self._max_traces is not None and record.traces >= self._max_traces:
-                reasons = why(signature_of(call), record._signatures)
+                new = signature_of(call, arguments=passed(call.fun))
+                reasons = why(new, record._signatures)
                 raise RetraceError(_too_often(record, reasons), reasons)
 
     def _remember(self, record: Record, call: _internals.JitCall) -> None:
@@ -229,8 +231,10 @@ class Log(Mapping[str, Record]):
             return
         self._known[id(call.fun)] = weak_reference(call.fun)
         if not any(old.fun() is call.fun for old in record._signatures):
-            before = map(signature_of, _internals.earlier_calls(call))
-            record._signatures.extend(before)
+            record._signatures.extend(
+                signature_of(old, arguments=joined(old.args))
+                for old in _internals.earlier_calls(call)
+            )
 
     def traced(
         self, call: _internals.JitCall, seconds: float, error: str | None
@@ -239,7 +243,7 @@ class Log(Mapping[str, Record]):
         found = self._wanted(call.fun, call.args)
         if found is None:
             return
-        signature = signature_of(call, raised=error is not None)
+        signature = signature_of(call, error is not None, passed(call.fun))
         with self._lock:
             if id(call) in self._inside:
                 self._inside.discard(id(call))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import inspect
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jax
 
 from .. import _functions, _internals
-from ._words import mesh_words, words
+from ._passed import named_leaves, passed
+from ._words import equal, mesh_words, words
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +63,11 @@ class Signature:
     form: Form
     context: dict[str, Any]
     raised: bool
+    passed: Signature | None = None  # before a library took the arguments apart
 
     def __str__(self) -> str:
+        if self.passed is not None:
+            return str(self.passed)
         dynamic = [f"{name}: {leaf}" for name, leaf in self.leaves.items()]
         static = [f"{name}={words(value)}" for name, value in self.static.items()]
         shown = dynamic[:6] + ([f"and {len(dynamic) - 6} more"] * (len(dynamic) > 6))
@@ -106,8 +110,10 @@ def place(leaf: Any) -> str:
 def placements(run: _internals.JitRun) -> tuple[Placement, ...]:
     """Where the arrays of a call live, by the names of the arguments."""
     names = run.arg_names or tuple(f"leaf {i}" for i in range(len(run.leaves)))
+    whole = passed(run.fun) if run.fun is not None else None
+    known = {id(leaf): name for name, leaf in named_leaves(whole or {})}
     return tuple(
-        (name or f"leaf {i}", _bound_for(leaf))
+        (known.get(id(leaf), name) or f"leaf {i}", _bound_for(leaf))
         for i, (name, leaf) in enumerate(zip(names, run.leaves, strict=False))
     )
 
@@ -162,8 +168,18 @@ def _split(call: _internals.JitCall) -> _Parts:
     return _Parts(values, named, static, tuple(labels[i] for i in dynamic), form)
 
 
-def signature_of(call: _internals.JitCall, raised: bool = False) -> Signature:
-    """Take a call apart."""
+def signature_of(
+    call: _internals.JitCall,
+    raised: bool = False,
+    arguments: dict[str, Any] | None = None,
+) -> Signature:
+    """Take a call apart.
+
+    Args:
+        call: what came to JAX.
+        raised: whether its trace ended in an exception.
+        arguments: what was passed to the library that called JAX, by name.
+    """
     parts = _split(call)
     values, tree = jax.tree.flatten((tuple(parts.dynamic), parts.named))
     same = len(values) == len(call.avals)
@@ -176,7 +192,7 @@ def signature_of(call: _internals.JitCall, raised: bool = False) -> Signature:
             sharding=mesh_place(getattr(aval, "sharding", None)),
             place=place(values[i]) if same else "",
         )
-    return Signature(
+    found = Signature(
         fun=weak_reference(call.fun),
         makers=_functions.makers(call.fun),
         leaves=leaves,
@@ -188,3 +204,46 @@ def signature_of(call: _internals.JitCall, raised: bool = False) -> Signature:
         context=call.context,
         raised=raised,
     )
+    if arguments is None or len(leaves) != len(values):
+        return found
+    return replace(found, passed=_as_passed(found, values, arguments))
+
+
+def _as_passed(
+    found: Signature, values: list[Any], arguments: dict[str, Any]
+) -> Signature:
+    """The same call in terms of the arguments before a library took them apart.
+
+    An array is known again since the library hands over the object itself. What came
+    to JAX and was no argument, such as a model that is itself the function, keeps the
+    name that the library gave it.
+    """
+    static = {
+        name: value
+        for name, value in found.static.items()
+        if name in arguments and equal(arguments[name], value)
+    }
+    dynamic = {k: v for k, v in arguments.items() if k not in static}
+    unknown = dict(zip(map(id, values), found.leaves.items(), strict=True))
+    named, leaves = dict(unknown), {}
+    for name, value in named_leaves(dynamic):
+        if id(value) in named:
+            leaves[name] = named[id(value)][1]
+            unknown.pop(id(value), None)
+        elif found.static and not isinstance(value, jax.Array):
+            static[name] = value
+    return replace(
+        found,
+        leaves=leaves | dict(unknown.values()),
+        static=static,
+        hashes={name: _hash(value) for name, value in static.items()},
+        tree=jax.tree.structure(((), dynamic)),
+        names=(),
+    )
+
+
+def _hash(value: Any) -> int:
+    try:
+        return hash(value)
+    except TypeError:
+        return 0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ._signature import Leaf, Placement, Signature
-from ._words import change, equal, tree_change
+from ._words import Change, change, changes, equal, told, tree_change
 
 # A retrace is compared with this many earlier traces: enough to find the nearest,
 # few enough that a thousand retraces stay cheap.
@@ -49,8 +49,22 @@ def why(new: Signature, earlier: Sequence[Signature]) -> tuple[Reason, ...]:
     if not same:
         return (_another_function(new, earlier),)
     # Nearest: the fewest differences; among equals, the latest.
-    nearest = min(reversed(same), key=lambda old: _distance(new, old))
-    return tuple(_differences(new, nearest)) or _unexplained(nearest)
+    nearest = min(reversed(same), key=lambda old: _apart_by(new, old))
+    came = tuple(_differences(new, nearest))
+    # What a library made of the arguments decides; what was passed says it in words.
+    passed = tuple(_differences(*_as_passed(new, nearest))) if came else ()
+    return passed or came or _unexplained(nearest)
+
+
+def _as_passed(new: Signature, old: Signature) -> tuple[Signature, Signature]:
+    if new.passed is None or old.passed is None:
+        return new, old
+    return new.passed, old.passed
+
+
+def _apart_by(new: Signature, old: Signature) -> tuple[bool, int]:
+    came = _distance(new, old)
+    return came > 0, _distance(*_as_passed(new, old)) if came else 0
 
 
 def _another_function(new: Signature, earlier: Sequence[Signature]) -> Reason:
@@ -143,18 +157,20 @@ def _is_mutated(name: str, new: Signature, old: Signature) -> bool:
     return is_one and new.hashes[name] != old.hashes[name]
 
 
-def _static_change(name: str, new: Signature, old: Signature) -> str:
+def _static_change(name: str, new: Signature, old: Signature) -> Iterator[Change]:
     if _is_mutated(name, new, old):
-        return f"{name} was changed in place, and its hash is another by now"
-    return change(name, old.static[name], new.static[name])
+        yield name, "was changed in place, and its hash is another by now"
+    else:
+        yield from changes(name, old.static[name], new.static[name])
 
 
 def _static(new: Signature, old: Signature) -> Iterator[Reason]:
-    texts = [_static_change(name, new, old) for name in _static_changes(new, old)]
-    texts += [f"{n} is now static" for n in new.static if n in old.leaves]
-    texts += [f"{n} is no longer static" for n in old.static if n in new.leaves]
-    if texts:
-        yield Reason("static value", "; ".join(texts))
+    names = _static_changes(new, old)
+    found = [one for name in names for one in _static_change(name, new, old)]
+    found += [(name, "is now static") for name in new.static if name in old.leaves]
+    found += [(n, "is no longer static") for n in old.static if n in new.leaves]
+    if found:
+        yield Reason("static value", told(found))
 
 
 def _structure(new: Signature, old: Signature) -> Iterator[Reason]:

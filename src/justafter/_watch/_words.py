@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import types
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -62,6 +62,10 @@ def equal(a: Any, b: Any) -> bool:
         return a is b
 
 
+# The name of a part, and what became of it.
+Change = tuple[str, str]
+
+
 def change(name: str, old: Any, new: Any) -> str:
     """What became of a value, from what to what, the differing parts alone.
 
@@ -70,9 +74,25 @@ def change(name: str, old: Any, new: Any) -> str:
     >>> change("options", {"a": 1, "b": (1, 2)}, {"a": 1, "b": (1, 3)})
     "options['b'][1] was 2, now 3"
     """
-    found = list(dict.fromkeys(_changes(name, old, new, 0)))
-    more = f" and {len(found) - _TOLD} more" if len(found) > _TOLD else ""
-    return "; ".join(found[:_TOLD]) + more
+    return told(changes(name, old, new))
+
+
+def told(found: Iterable[Change]) -> str:
+    """The first few changes in words; a text is given once, for all it holds for.
+
+    >>> told([("a", "was 1, now 2"), ("b", "went"), ("c", "was 1, now 2")])
+    'a was 1, now 2; c likewise; b went'
+    """
+    names: dict[str, list[str]] = {}
+    for name, text in dict.fromkeys(found):
+        names.setdefault(text, []).append(name)
+    texts = [
+        part
+        for text, (first, *others) in names.items()
+        for part in (f"{first} {text}", *(f"{name} likewise" for name in others))
+    ]
+    more = f" and {len(texts) - _TOLD} more" if len(texts) > _TOLD else ""
+    return "; ".join(texts[:_TOLD]) + more
 
 
 def _opened(value: Any) -> Any:
@@ -102,7 +122,8 @@ def _is_flattened(value: Any) -> bool:
     return isinstance(leaves, list | tuple) and len(leaves) == tree.num_leaves
 
 
-def _changes(name: str, old: Any, new: Any, depth: int) -> Iterator[str]:
+def changes(name: str, old: Any, new: Any, depth: int = 0) -> Iterator[Change]:
+    """The parts of a value that differ, each with what became of it."""
     old, new = _opened(old), _opened(new)
     if type(old) is type(new) and depth < 8:
         before, now = dict(_parts(old)), dict(_parts(new))
@@ -113,16 +134,36 @@ def _changes(name: str, old: Any, new: Any, depth: int) -> Iterator[str]:
         added = [key for key in now if key not in before]
         if different or gone or added:
             for key in different:
-                yield from _changes(name + key, before[key], now[key], depth + 1)
-            yield from (f"{name}{key} went" for key in gone)
-            yield from (f"{name}{key} appeared" for key in added)
+                yield from changes(name + key, before[key], now[key], depth + 1)
+            yield from ((f"{name}{key}", "went") for key in gone)
+            yield from ((f"{name}{key}", "appeared") for key in added)
             return
-    yield _leaf_change(name, old, new)
+    if _is_rebound(old, new):
+        yield from _rebound(name, old.__self__, new.__self__)
+    else:
+        yield name, _leaf_change(old, new)
+
+
+def _is_rebound(old: Any, new: Any) -> bool:
+    """Whether both are one method, of two objects."""
+    methods = isinstance(old, types.MethodType) and isinstance(new, types.MethodType)
+    return methods and old.__func__ is new.__func__
+
+
+def _rebound(name: str, old: Any, new: Any) -> Iterator[Change]:
+    if not equal(old, new) and type(old) is type(new) and dict(_parts(new)):
+        yield from changes(f"{name}.__self__", old, new)
+        return
+    kind = type(new).__name__
+    yield name, f"is bound to another {kind}, and methods compare by its identity"
 
 
 def _parts(value: Any) -> Iterator[tuple[str, Any]]:
     """The parts of a container or a plain object, each with how it is written."""
-    if isinstance(value, Mapping):
+    if type(value).__name__ == "GraphDef" and hasattr(value, "attributes"):
+        yield from _graph("", iter(value.nodes), iter(value.attributes))
+        yield ".nodes", value.nodes
+    elif isinstance(value, Mapping):
         yield from ((f"[{key!r}]", part) for key, part in value.items())
     elif is_dataclass(value) and not isinstance(value, type):
         yield from ((f".{f.name}", getattr(value, f.name, None)) for f in fields(value))
@@ -134,27 +175,54 @@ def _parts(value: Any) -> Iterator[tuple[str, Any]]:
         yield from ((f".{key}", part) for key, part in vars(value).items())
 
 
+def _graph(
+    path: str, nodes: Iterator[Any], attributes: Iterator[Any]
+) -> Iterator[tuple[str, Any]]:
+    """The fixed attributes in a graph that Flax NNX has split off, with their paths.
+
+    It keeps two flat lists, and says with each node how many attributes are its own.
+    """
+    for _ in range(getattr(next(nodes, None), "num_attributes", 0)):
+        key, kept = next(attributes)
+        part = f"{path}.{key}" if isinstance(key, str) else f"{path}[{key!r}]"
+        if type(kept).__name__ == "NodeAttr":
+            yield from _graph(part, nodes, attributes)
+        elif hasattr(kept, "value"):
+            yield part, kept.value
+
+
 def _is_plain_object(value: Any) -> bool:
     """Whether it is told apart by its attributes; not JAX's own, such as a mesh."""
     is_jax = type(value).__module__.partition(".")[0] in ("jax", "jaxlib")
     has_attributes = isinstance(getattr(value, "__dict__", None), dict)
-    return has_attributes and not callable(value) and not is_jax
+    is_function = isinstance(value, type | types.FunctionType | types.MethodType)
+    is_wrapper = _functions.inner(value) is not None and hasattr(value, "__wrapped__")
+    return has_attributes and not (is_jax or is_function or is_wrapper)
 
 
-def _leaf_change(name: str, old: Any, new: Any) -> str:
+def _leaf_change(old: Any, new: Any) -> str:
     before, now = words(old), words(new)
     if before != now:
-        return f"{name} was {before}, now {now}"
+        if type(old) is not type(new) and dict(_parts(old)) and dict(_parts(new)):
+            before, now = (_article(type(one).__name__) for one in (old, new))
+        return f"was {before}, now {now}"
     if (a := plain(repr(old))) != (b := plain(repr(new))) and before.endswith("..."):
-        return f"{name} was {_near(a, b)}, now {_near(b, a)}"
+        return f"was {_near(a, b)}, now {_near(b, a)}"
     if old != old and new != new:
-        return f"{name} is {now}, which equals nothing, itself included"
+        return f"is {now}, which equals nothing, itself included"
     places = [_defined_at(one) for one in (old, new)]
     if places[0] != places[1] and all(places):
-        return f"{name} was the {before} of {places[0]}, now that of {places[1]}"
-    if places[0]:
-        return f"{name} is another {now} than before, made anew at {places[0]}"
-    return f"{name} {_alike(old, new)}"
+        return f"was the {before} of {places[0]}, now that of {places[1]}"
+    if not places[0]:
+        return _alike(old, new)
+    maker, is_local, _ = now.rpartition(".<locals>.")
+    if is_local and maker and not now.endswith("<lambda>"):
+        return f"is made anew by {maker}, in {places[0].rpartition(':')[0]}"
+    return f"is another {now} than before, made anew at {places[0]}"
+
+
+def _article(name: str) -> str:
+    return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
 
 
 def _alike(old: Any, new: Any) -> str:
@@ -176,8 +244,8 @@ def _near(text: str, other: str) -> str:
 
 
 def _defined_at(value: Any) -> str:
-    code = getattr(value, "__code__", None)
-    if not isinstance(code, types.CodeType):
+    code = _functions.code_of(value) if callable(value) else None
+    if code is None:
         return ""
     return f"{_functions.file_label(code.co_filename)}:{code.co_firstlineno}"
 
@@ -193,43 +261,54 @@ def tree_change(names: Sequence[str], old: Any, new: Any) -> str:
         old: the earlier call's tree, of a pair: positional and named arguments.
         new: the tree of this call.
     """
-    found = list(dict.fromkeys(_tree_changes("", old, new, names)))
-    more = f" and {len(found) - _TOLD} more" if len(found) > _TOLD else ""
-    return "; ".join(found[:_TOLD]) + more
+    return told(_tree_changes("", old, new, names))
 
 
 def _tree_changes(
     path: str, old: Any, new: Any, names: Sequence[str] = ()
-) -> Iterator[str]:
+) -> Iterator[Change]:
     if old == new:
         return
     before, now = _node(old), _node(new)
     if before is None or now is None or before[0] is not now[0]:
-        yield f"{path or 'the call'} was {_kind(old)}, now {_kind(new)}"
+        yield path or "the call", f"was {_kind(old)}, now {_kind(new)}"
         return
     keys = [_keys(*before, old), _keys(*now, new)]
     if not path and before[0] is tuple and len(keys[1]) == 2:  # positional and named
-        yield from _pairs("", old.children(), new.children(), names)
+        yield from _pairs(old.children(), new.children(), names)
         return
+    is_other = before[0] is not dict and before[1] != now[1]
     if keys[0] != keys[1]:
-        yield from _counts(path, keys, old, new)
-    elif before[0] is not dict and before[1] != now[1]:
-        yield change(path or "the call", *_static_parts(old, new))
-    else:
-        parts = zip(keys[1], old.children(), new.children(), strict=True)
-        for key, a, b in parts:
-            yield from _tree_changes(path + key, a, b)
+        found = list(_appeared_or_went(path, *keys))
+        same = path or "the call", f"was {_kind(old)}, now {_kind(new)}"
+        yield from found or [same]
+    elif is_other:
+        yield from _static_changes(path or "the call", old, new, keys[1])
+    parts = zip(keys[0], old.children(), strict=True)
+    children = dict(zip(keys[1], new.children(), strict=True))
+    for key, child in parts:
+        if key in children:
+            yield from _tree_changes(path + key, child, children[key])
 
 
-def _static_parts(old: Any, new: Any) -> tuple[Any, Any]:
-    """What two nodes of one class keep beside their children: the nodes themselves."""
-    nodes = _opened(old), _opened(new)
-    if type(nodes[0]) is type(nodes[1]) and dict(_parts(nodes[1])):
-        return nodes
-    return old.node_data()[1], new.node_data()[1]
+def _static_changes(
+    path: str, old: Any, new: Any, children: Sequence[str]
+) -> Iterator[Change]:
+    """What two nodes of one class keep beside their children, and where it differs."""
+    before, now = (
+        {key: part for key, part in _parts(_opened(node)) if key not in children}
+        for node in (old, new)
+    )
+    different = [
+        key for key in now if key in before and not equal(before[key], now[key])
+    ]
+    for key in different:
+        yield from changes(path + key, before[key], now[key])
+    if not different:
+        yield from changes(path, old.node_data()[1], new.node_data()[1])
 
 
-def _pairs(path: str, old: Any, new: Any, names: Sequence[str]) -> Iterator[str]:
+def _pairs(old: Any, new: Any, names: Sequence[str]) -> Iterator[Change]:
     positional = zip(old[0].children(), new[0].children(), strict=False)
     for i, (a, b) in enumerate(positional):
         yield from _tree_changes(names[i] if i < len(names) else f"argument {i}", a, b)
@@ -237,6 +316,7 @@ def _pairs(path: str, old: Any, new: Any, names: Sequence[str]) -> Iterator[str]
     for key in now:
         if key in before:
             yield from _tree_changes(key, before[key], now[key])
+    yield from _appeared_or_went("", list(before), list(now))
 
 
 def _by_name(tree: Any) -> dict[str, Any]:
@@ -277,14 +357,9 @@ def _registered(tree: Any) -> list[str]:
     return keys if len(keys) == len(tree.children()) else []
 
 
-def _counts(path: str, keys: list[list[str]], old: Any, new: Any) -> Iterator[str]:
-    before, now = keys
-    appeared = [key for key in now if key not in before]
-    went = [key for key in before if key not in now]
-    yield from (f"{path}{key} appeared" for key in appeared)
-    yield from (f"{path}{key} went" for key in went)
-    if not appeared and not went:
-        yield f"{path or 'the call'} was {_kind(old)}, now {_kind(new)}"
+def _appeared_or_went(path: str, old: list[str], new: list[str]) -> Iterator[Change]:
+    yield from ((f"{path}{key}", "appeared") for key in new if key not in old)
+    yield from ((f"{path}{key}", "went") for key in old if key not in new)
 
 
 def _kind(tree: Any) -> str:
@@ -294,4 +369,5 @@ def _kind(tree: Any) -> str:
     if node[0] is type(None):
         return "None"
     name = getattr(node[0], "__name__", str(node[0]))
-    return f"a {name}" + (f" of {len(tree.children())}" if name != "dict" else "")
+    sized = node[0] in (list, tuple)
+    return _article(name) + f" of {len(tree.children())}" * sized
