@@ -212,12 +212,13 @@ def wheels(session: nox.Session) -> None:
 def systems(session: nox.Session) -> None:
     """Train every whole system at its real size, with three seeds, and judge it.
 
-    The session `tests` trains the same programs at their smallest size alone.
+    The session `tests` trains the same programs at their smallest size alone. What is
+    found here goes to `outputs/systems`, from where the chapters take their tables.
     """
     _install(session, "tests")
     command = ("-m", "pytest", "-m", "systems", "--durations=0", "tests/examples")
     env = {"JAX_PLATFORMS": "cpu"}
-    _python(session, *command, *session.posargs, env=env)
+    _python(session, *command, *session.posargs, env={**env, "KEEP_FIGURES": "1"})
     if not session.posargs:
         # On pages that train, a program repeats the training: too long for the tests.
         _python(session, "-m", "executed_book", "verify", env=env)

@@ -52,7 +52,7 @@ class Size(NamedTuple):
 
 SIZES = {
     "tiny": Size(20, (8, 16), "about 20 seconds, to see that it runs"),
-    "small": Size(100, (32, 64), "about a minute and 800 MB on two cores"),
+    "small": Size(100, (32, 64), "about 30 seconds and 550 MB on two cores"),
     "large": Size(
         1000, (64, 128, 256), "half an hour on two cores; meant for a cluster"
     ),
@@ -280,6 +280,8 @@ def restore(path, state, notes):
     try:
         with path.open("rb") as raw, np.load(raw) as file:
             saved = json.loads(str(file["notes"]))
+            if (other := saved["settings"]) != notes["settings"]:
+                sys.exit(f"The run in {path} has {other}: go on with these.")
             arrays = [file[f"arr_{i}"] for i in range(len(like))]
         placed = [
             jax.device_put(a, b.sharding) for a, b in zip(arrays, like, strict=True)
@@ -287,8 +289,6 @@ def restore(path, state, notes):
     except Exception as error:  # NumPy, zipfile and json each have their own
         reason = str(error).partition("\n")[0]
         sys.exit(f"Cannot read {path}: {reason}. Begin without --resume.")
-    if saved["settings"] != notes["settings"]:
-        sys.exit(f"The run in {path} is another one: {saved['settings']}")
     print(f"Going on after step {saved['step']}.")
     return jax.tree.unflatten(structure, placed), saved
 
@@ -366,6 +366,7 @@ def run(options):
     if count < 2 or 64 % count:
         sys.exit(f"A batch of 64 cannot be divided over {count} devices.")
     print(f"{options.size}: {size.takes}; {count} x {jax.devices()[0].device_kind}")
+    options.output.mkdir(parents=True, exist_ok=True)
     settings = {"size": options.size, "steps": options.steps or size.steps}
     settings |= {"seed": options.seed, "devices": count}
     data, curves, table = convnet_file.load(options.seed), {}, {}
@@ -414,8 +415,9 @@ def read_arguments():
     add(
         "--output", type=Path, default=Path("convnet_on_devices"), help="where to write"
     )
-    add("--size", choices=SIZES, default="small", help="what the model takes")
-    add("--steps", type=positive, help="steps of training at most")
+    takes = "; ".join(f"{name}: {size.takes}" for name, size in SIZES.items())
+    add("--size", choices=SIZES, default="small", help=f"small, if not said; {takes}")
+    add("--steps", type=positive, help="at most, if not those of the size")
     add("--seed", type=seed_number, default=0, help="of weights and batches")
     add("--resume", action="store_true", help="go on with a run that was stopped")
     return parser.parse_args()

@@ -227,12 +227,12 @@ def restore(path, state, notes):
     try:
         with path.open("rb") as raw, np.load(raw) as file:
             saved = json.loads(str(file["notes"]))
+            if (other := saved["settings"]) != notes["settings"]:
+                sys.exit(f"The run in {path} has {other}: go on with these.")
             arrays = [file[f"arr_{i}"] for i in range(len(like))]
     except Exception as error:  # NumPy, zipfile and json each have their own
         reason = str(error).partition("\n")[0]
         sys.exit(f"Cannot read {path}: {reason}. Begin without --resume.")
-    if saved["settings"] != notes["settings"]:
-        sys.exit(f"The run in {path} is another one: {saved['settings']}")
     print(f"Going on after step {saved['step']}.")
     return jax.tree.unflatten(structure, map(jnp.asarray, arrays)), saved
 
@@ -291,6 +291,7 @@ def draw(losses, slopes, path):
 def run(options):
     size, seed = SIZES[options.size], options.seed
     print(f"{options.size}: {size.takes}")
+    options.output.mkdir(parents=True, exist_ok=True)
     settings = {"size": options.size, "steps": options.steps or size.steps}
     settings |= {"seed": seed}
     results, losses, slopes = {}, {}, {}
@@ -323,8 +324,9 @@ def read_arguments():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     add = parser.add_argument
     add("--output", type=Path, default=Path("faults"), help="where to write")
-    add("--size", choices=SIZES, default="small", help="what the model takes")
-    add("--steps", type=positive, help="steps of training at most")
+    takes = "; ".join(f"{name}: {size.takes}" for name, size in SIZES.items())
+    add("--size", choices=SIZES, default="small", help=f"small, if not said; {takes}")
+    add("--steps", type=positive, help="at most, if not those of the size")
     add("--seed", type=seed_number, default=0, help="of weights and batches")
     add("--resume", action="store_true", help="go on with a run that was stopped")
     return parser.parse_args()

@@ -17,6 +17,7 @@ import string
 import sys
 import time
 from functools import cache, partial
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,11 +29,18 @@ import numpy as np
 import optax
 from flax import nnx
 from PIL import Image, ImageDraw, ImageFont
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TimeRemainingColumn,
+    track,
+)
 from sklearn.datasets import load_digits
 
 CHARACTERS = string.digits + string.ascii_letters
 DIGITS, BATCH = 10, 128
+LABELS = 2, 5, 20  # of each class
 EVERY = 50  # steps from one checkpoint to the next
 
 
@@ -47,7 +55,7 @@ class Size(NamedTuple):
 SIZES = {
     "tiny": Size(150, (8, 16, 32), 3000, 1, "half a minute, to see that it runs"),
     "small": Size(
-        1000, (32, 64, 128), 15000, 3, "about 2 minutes and 900 MB on two cores"
+        1000, (32, 64, 128), 15000, 3, "about 2 minutes and 600 MB on two cores"
     ),
     "large": Size(
         5000, (64, 128, 256), 100_000, 5, "an hour on two cores, less on a GPU"
@@ -224,12 +232,12 @@ def restore(path, state, notes):
     try:
         with path.open("rb") as raw, np.load(raw) as file:
             saved = json.loads(str(file["notes"]))
+            if (other := saved["settings"]) != notes["settings"]:
+                sys.exit(f"The run in {path} has {other}: go on with these.")
             arrays = [file[f"arr_{i}"] for i in range(len(like))]
     except Exception as error:  # NumPy, zipfile and json each have their own
         reason = str(error).partition("\n")[0]
         sys.exit(f"Cannot read {path}: {reason}. Begin without --resume.")
-    if saved["settings"] != notes["settings"]:
-        sys.exit(f"The run in {path} is another one: {saved['settings']}")
     print(f"Going on after step {saved['step']}.")
     return jax.tree.unflatten(structure, map(jnp.asarray, arrays)), saved
 
@@ -281,6 +289,27 @@ def learn_few(encoder, features, trained, rate, data, seed, steps=200):
     for _ in training(reader, memory, trained, 0, steps, data, seed):
         pass
     return reader
+
+
+def learn_from_few(encoder, size, seed):
+    """Accuracy by labels a class and by way; and whether `encoder` is unchanged."""
+    learned, test = load_written()
+    before, unchanged = weights_of(encoder), True
+    names = [*ways(encoder, size.channels, seed)]
+    rows = {str(count): {name: [] for name in names} for count in LABELS}
+    cases = [*product(LABELS, range(size.draws), names)]
+    for count, draw_number, name in track(cases, "few labels"):
+        data = few(learned, count, [seed, draw_number])
+        way = ways(encoder, size.channels, seed)[name]
+        reader = learn_few(*way, data, seed)
+        rows[str(count)][name].append(accuracy(reader, test))
+        if name == "frozen encoder":
+            unchanged &= same(before, weights_of(reader.encoder))
+    means = {
+        count: {name: float(np.mean(right)) for name, right in row.items()}
+        for count, row in rows.items()
+    }
+    return means, unchanged
 
 
 def weights_of(encoder):
@@ -339,21 +368,12 @@ def show_data(printed_images, written_images, path):
 def run(options):
     size, seed = SIZES[options.size], options.seed
     print(f"{options.size}: {size.takes}")
+    options.output.mkdir(parents=True, exist_ok=True)
     settings = {"size": options.size, "steps": options.steps or size.steps}
     settings |= {"seed": seed}
     encoder, read = fit_encoder(size, settings, options.output, options.resume)
-    learned, test = load_written()
-    before, table, unchanged = weights_of(encoder), {}, True
-    for count in (2, 5, 20):
-        rows = {name: [] for name in ways(encoder, size.channels, seed)}
-        for draw_number in range(size.draws):
-            data = few(learned, count, [seed, draw_number])
-            for name, way in ways(encoder, size.channels, seed).items():
-                reader = learn_few(*way, data, seed)
-                rows[name].append(accuracy(reader, test))
-                if name == "frozen encoder":
-                    unchanged &= same(before, weights_of(reader.encoder))
-        table[str(count)] = {name: float(np.mean(row)) for name, row in rows.items()}
+    table, unchanged = learn_from_few(encoder, size, seed)
+    learned, _ = load_written()
     costs, seconds = {}, {}
     for name in ("frozen encoder", "fine-tuned"):
         part, _, trained, rate = ways(encoder, size.channels, seed)[name]
@@ -397,8 +417,9 @@ def read_arguments():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     add = parser.add_argument
     add("--output", type=Path, default=Path("frozen_encoder"), help="where to write")
-    add("--size", choices=SIZES, default="small", help="what the model takes")
-    add("--steps", type=positive, help="steps of training at most")
+    takes = "; ".join(f"{name}: {size.takes}" for name, size in SIZES.items())
+    add("--size", choices=SIZES, default="small", help=f"small, if not said; {takes}")
+    add("--steps", type=positive, help="at most, if not those of the size")
     add("--seed", type=seed_number, default=0, help="of weights and batches")
     add("--resume", action="store_true", help="go on with a run that was stopped")
     return parser.parse_args()

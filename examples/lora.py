@@ -44,7 +44,7 @@ class Size(NamedTuple):
 
 SIZES = {
     "tiny": Size(150, 64, 2, "about 20 seconds, to see that it runs"),
-    "small": Size(600, 128, 4, "about a minute and 700 MB on two cores"),
+    "small": Size(600, 128, 4, "about a minute and 550 MB on two cores"),
     "large": Size(3000, 512, 8, "about half an hour on two cores, less on a GPU"),
 }
 
@@ -411,12 +411,12 @@ def restore(path, state, notes):
     try:
         with path.open("rb") as raw, np.load(raw) as file:
             saved = json.loads(str(file["notes"]))
+            if (other := saved["settings"]) != notes["settings"]:
+                sys.exit(f"The run in {path} has {other}: go on with these.")
             arrays = [file[f"arr_{i}"] for i in range(len(like))]
     except Exception as error:  # NumPy, zipfile and json each have their own
         reason = str(error).partition("\n")[0]
         sys.exit(f"Cannot read {path}: {reason}. Begin without --resume.")
-    if saved["settings"] != notes["settings"]:
-        sys.exit(f"The run in {path} is another one: {saved['settings']}")
     print(f"Going on after step {saved['step']}.")
     return jax.tree.unflatten(structure, map(jnp.asarray, arrays)), saved
 
@@ -508,6 +508,7 @@ def draw(table, square, path):
 def run(options):
     size = SIZES[options.size]
     print(f"{options.size}: {size.takes}")
+    options.output.mkdir(parents=True, exist_ok=True)
     settings = {"size": options.size, "steps": options.steps or size.steps}
     settings |= {"seed": options.seed}
     key = jax.random.key(options.seed)
@@ -572,8 +573,9 @@ def read_arguments():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     add = parser.add_argument
     add("--output", type=Path, default=Path("lora"), help="where to write")
-    add("--size", choices=SIZES, default="small", help="what the model takes")
-    add("--steps", type=positive, help="steps of training at most")
+    takes = "; ".join(f"{name}: {size.takes}" for name, size in SIZES.items())
+    add("--size", choices=SIZES, default="small", help=f"small, if not said; {takes}")
+    add("--steps", type=positive, help="at most, if not those of the size")
     add("--seed", type=seed_number, default=0, help="of weights and batches")
     add("--resume", action="store_true", help="go on with a run that was stopped")
     return parser.parse_args()

@@ -441,12 +441,12 @@ def restore(path, state, notes):
     try:
         with path.open("rb") as file:
             saved = json.loads(file.readline())
+            if (other := saved["settings"]) != notes["settings"]:
+                sys.exit(f"The run in {path} has {other}: go on with these.")
             state = eqx.tree_deserialise_leaves(file, state)
     except Exception as error:  # NumPy, json and Equinox each have their own
         reason = str(error).partition("\n")[0]
         sys.exit(f"Cannot read {path}: {reason}. Begin without --resume.")
-    if saved["settings"] != notes["settings"]:
-        sys.exit(f"The run in {path} is another one: {saved['settings']}")
     print(f"Going on after step {saved['step']}.")
     return state, saved
 
@@ -605,6 +605,7 @@ def show_rounds(models, unseen, temperature, seed, path):
 def run(options):
     size, seed = SIZES[options.size], options.seed
     print(f"{options.size}: {size.takes}")
+    options.output.mkdir(parents=True, exist_ok=True)
     steps = options.steps or size.steps
     settings = {"size": options.size, "steps": steps, "seed": seed}
     given = settings, options.output, options.resume
@@ -660,8 +661,9 @@ def read_arguments():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     add = parser.add_argument
     add("--output", type=Path, default=Path("text_to_image"), help="where to write")
-    add("--size", choices=SIZES, default="small", help="what the model takes")
-    add("--steps", type=positive, help="steps of training at most")
+    takes = "; ".join(f"{name}: {size.takes}" for name, size in SIZES.items())
+    add("--size", choices=SIZES, default="small", help=f"small, if not said; {takes}")
+    add("--steps", type=positive, help="at most, if not those of the size")
     add("--seed", type=seed_number, default=0, help="of weights and batches")
     add("--resume", action="store_true", help="go on with a run that was stopped")
     return parser.parse_args()

@@ -43,7 +43,7 @@ class Size(NamedTuple):
 
 SIZES = {
     "tiny": Size(100, (8, 16), "about 20 seconds, to see that it runs"),
-    "small": Size(400, (16, 32), "about 30 seconds and 700 MB on two cores"),
+    "small": Size(400, (16, 32), "about 30 seconds and 550 MB on two cores"),
     "large": Size(3000, (64, 128), "about 10 minutes on two cores, less on a GPU"),
 }
 
@@ -424,12 +424,13 @@ def restore(path, library, run, notes):
         return run, notes
     try:
         with path.open("rb") as file:
-            saved, run = json.loads(file.readline()), library.load(file, run)
+            saved = json.loads(file.readline())
+            if (other := saved["settings"]) != notes["settings"]:
+                sys.exit(f"The run in {path} has {other}: go on with these.")
+            run = library.load(file, run)
     except Exception as error:  # each library has its own for a broken file
         reason = str(error).partition("\n")[0]
         sys.exit(f"Cannot read {path}: {reason}. Begin without --resume.")
-    if saved["settings"] != notes["settings"]:
-        sys.exit(f"The run in {path} is another one: {saved['settings']}")
     print(f"Going on after step {saved['step']}.")
     return run, saved
 
@@ -515,6 +516,7 @@ def draw(losses, path):
 def run(options):
     size = SIZES[options.size]
     print(f"{options.size}: {size.takes}")
+    options.output.mkdir(parents=True, exist_ok=True)
     settings = {"size": options.size, "steps": options.steps or size.steps}
     settings |= {"seed": options.seed}
     train, test = load()
@@ -560,8 +562,9 @@ def read_arguments():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     add = parser.add_argument
     add("--output", type=Path, default=Path("three_libraries"), help="where to write")
-    add("--size", choices=SIZES, default="small", help="what the model takes")
-    add("--steps", type=positive, help="steps of training at most")
+    takes = "; ".join(f"{name}: {size.takes}" for name, size in SIZES.items())
+    add("--size", choices=SIZES, default="small", help=f"small, if not said; {takes}")
+    add("--steps", type=positive, help="at most, if not those of the size")
     add("--seed", type=seed_number, default=0, help="of weights and batches")
     add("--resume", action="store_true", help="go on with a run that was stopped")
     return parser.parse_args()

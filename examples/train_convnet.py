@@ -356,15 +356,17 @@ def restore(checkpoints, state, notes):
     if step is None:
         print(f"No checkpoint in {folder} yet: this begins with the first step.")
         return 0, state, notes
-    parts = {"state": args.StandardRestore(state), "notes": args.JsonRestore()}
+    parts = {"notes": args.JsonRestore()}
     try:
         with interrupts_held_back():
+            saved = checkpoints.restore(step, args=args.Composite(**parts))
+            if (other := saved.notes["settings"]) != notes["settings"]:
+                sys.exit(f"The run in {folder} has {other}: go on with these.")
+            parts["state"] = args.StandardRestore(state)
             saved = checkpoints.restore(step, args=args.Composite(**parts))
     except Exception as error:  # Orbax has no class of its own for a broken file
         reason = str(error).partition("\n")[0]
         sys.exit(f"Cannot read {folder / str(step)}: {reason}. Begin without --resume.")
-    if saved.notes["settings"] != notes["settings"]:
-        sys.exit(f"The run in {folder} is another one: {saved.notes['settings']}")
     print(f"Going on after step {step}.")
     return step, saved.state, saved.notes
 
@@ -428,6 +430,7 @@ def draw(curves, path):
 def run(options):
     size = SIZES[options.size]
     print(f"{options.size}: {size.takes}")
+    options.output.mkdir(parents=True, exist_ok=True)
     settings = {"size": options.size, "steps": options.steps or size.steps}
     settings |= {"seed": options.seed, "dtype": options.dtype}
     data, results = load(options.seed), {}
@@ -470,8 +473,9 @@ def read_arguments():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     add = parser.add_argument
     add("--output", type=Path, default=Path("train_convnet"), help="folder to write to")
-    add("--size", choices=SIZES, default="small", help="what the model takes")
-    add("--steps", type=positive, help="steps of training at most")
+    takes = "; ".join(f"{name}: {size.takes}" for name, size in SIZES.items())
+    add("--size", choices=SIZES, default="small", help=f"small, if not said; {takes}")
+    add("--steps", type=positive, help="at most, if not those of the size")
     add("--seed", type=seed_number, default=0, help="of weights, batches and split")
     add("--dtype", choices=["bfloat16", "float32"], default="bfloat16")
     add("--resume", action="store_true", help="go on with a run that was stopped")

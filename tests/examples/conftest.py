@@ -22,7 +22,9 @@ import pytest
 
 from executed_book.programs.verify import compiled_into
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+from . import figures
+from .figures import EXAMPLES
+
 # The systems are written for the newest JAX; the oldest runs the small programs alone.
 if sys.version_info < (3, 12):
     collect_ignore = [
@@ -82,10 +84,15 @@ def results(folder: Path, name: str) -> dict[str, Any]:
     return json.loads((folder / name / "results.json").read_text())
 
 
-def run(name: str, folder: Path, *options: str) -> dict[str, Any]:
-    """The figures of one whole run of a program."""
-    finish(program(name, folder, *options))
-    return results(folder, name)
+def run(name: str, folder: Path, seed: int) -> dict[str, Any]:
+    """The figures of one run of a program at its real size.
+
+    With the variable KEEP_FIGURES they are kept for the pages as well.
+    """
+    found = figures.measured(name, folder, "--seed", str(seed))
+    if os.environ.get("KEEP_FIGURES"):
+        figures.keep(name, seed, found)
+    return found.results
 
 
 def load(name: str) -> ModuleType:

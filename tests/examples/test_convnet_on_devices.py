@@ -149,10 +149,10 @@ def test_a_checkpoint_of_one_layout_goes_on_in_another(tmp_path: Path):
 @pytest.mark.systems
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_at_its_real_size_eight_devices_do_as_one(seed: int, tmp_path: Path):
-    found = run("convnet_on_devices", tmp_path, "--seed", str(seed))
+    found = run("convnet_on_devices", tmp_path, seed)
     table = found["layouts"]
     for row in table.values():
-        assert row["losses apart"] < 1e-2
+        assert row["losses apart"] < 1e-4
     one = table["one device"]
     assert one["sent"] == {}
     assert table["data parallel"]["held"] == table["pmap"]["held"] == one["held"]

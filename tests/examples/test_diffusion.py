@@ -132,7 +132,7 @@ def test_few_steps_give_digits_of_the_class_that_is_asked_for(data: tuple):
 def test_at_its_real_size_it_beats_what_a_classifier_lets_pass(
     seed: int, tmp_path: Path
 ):
-    found = run("diffusion", tmp_path, "--seed", str(seed))
+    found = run("diffusion", tmp_path, seed)
     normal, real = found["gaussians"], found["real"]
     for name in program.PATHS:
         ours = found[f"{name}, guided"]

@@ -65,7 +65,7 @@ def test_a_step_of_bfloat16_rounds_away_what_is_small():
 @pytest.mark.systems
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_at_its_real_size_each_fault_shows(seed: int, tmp_path: Path):
-    found = run("faults", tmp_path, "--seed", str(seed))
+    found = run("faults", tmp_path, seed)
     working = found["working"]["noise removed"]
     assert working > 0.65
     for name, row in found.items():

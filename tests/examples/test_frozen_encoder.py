@@ -90,7 +90,7 @@ def test_a_step_of_the_last_layer_needs_less(encoder: nnx.Module, written: tuple
 @pytest.mark.systems
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_at_its_real_size_it_beats_training_from_nothing(seed: int, tmp_path: Path):
-    found = run("frozen_encoder", tmp_path, "--seed", str(seed))
+    found = run("frozen_encoder", tmp_path, seed)
     assert found["encoder unchanged"]
     for count, right in found["written"].items():
         assert right["frozen encoder"] > right["untrained encoder"] + 0.03, count

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import shutil
@@ -12,6 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from . import figures
 from .conftest import SYSTEMS, call, finish, load, program, results, saved
 
 pytestmark = pytest.mark.parametrize("name", SYSTEMS, scope="module")
@@ -44,6 +46,20 @@ def test_leaves_pictures_and_figures(name: str, whole: Path):
     assert pictures
     for path in pictures:
         assert path.stat().st_size > 2000
+
+
+def test_a_run_has_what_its_chapter_shows(name: str, whole: Path):
+    found = results(whole, name)
+    for figure in figures.SHOWN[name].values():
+        assert figure(found) == pytest.approx(figure(found))  # a number, and not NaN
+
+
+def test_the_table_of_a_chapter_is_that_of_the_kept_runs(name: str):
+    path = figures.KEPT / f"{name}.json"
+    if not path.exists():
+        pytest.skip("no run is kept yet")
+    kept = json.loads(path.read_text())
+    assert path.with_suffix(".csv").read_text() == figures.table(name, kept)
 
 
 #: Of the others, the session `systems` tries to stop and resume.
@@ -100,6 +116,7 @@ def test_nothing_to_go_on_from(
     ("arguments", "says"),
     [
         (["--steps", "0"], "argument --steps: 0 is not a positive whole number"),
+        (["--steps", "-1"], "argument --steps: -1 is not a positive whole number"),
         (["--steps", "many"], "argument --steps: many is not a positive whole number"),
         (["--seed", "-1"], "argument --seed: -1 is not a number from 0 to"),
         (["--seed", str(2**31)], "is not a number from 0 to 2**31 - 1"),
@@ -126,20 +143,28 @@ def test_a_broken_checkpoint(name: str, copy: Path, monkeypatch: pytest.MonkeyPa
     assert "\n" not in ended
 
 
+@pytest.mark.parametrize(
+    "other", [("--seed", "1"), ("--size", "small"), ("--steps", "7")]
+)
 def test_the_checkpoint_of_another_run(
-    name: str, copy: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, other: tuple[str, str], copy: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    arguments = ("--size", "tiny", "--output", str(copy), "--resume", "--seed", "1")
+    """Its arrays may be of other shapes: what is said is that the run is another."""
+    arguments = ("--size", "tiny", *other, "--output", str(copy), "--resume")
     ended = call(name, monkeypatch, *arguments)
     assert ended.startswith(f"The run in {copy}")
+    assert "'size': 'tiny'" in ended
     assert "'seed': 0" in ended
+    assert ended.endswith("go on with these.")
 
 
 def test_an_output_that_cannot_be(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
+    """It is told before anything is trained for it."""
     taken = tmp_path / "taken"
     taken.write_text("mine")
+    monkeypatch.setattr(load(name), "training", None)
     ended = call(name, monkeypatch, "--size", "tiny", "--output", str(taken))
     assert ended.startswith(f"Cannot write to {taken}: ")
     assert "\n" not in ended

@@ -117,9 +117,9 @@ def test_the_statistics_are_part_of_what_was_learned(name: str, data: tuple):
 @pytest.mark.systems
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_at_its_real_size_all_three_learn_alike(seed: int, tmp_path: Path):
-    table = run("three_libraries", tmp_path, "--seed", str(seed))
+    table = run("three_libraries", tmp_path, seed)
     for row in table.values():
         assert row["test accuracy"] > 0.92
-        assert row["losses apart"] < 1e-2
+        assert row["losses apart"] < 1e-4
         assert row["scores apart before"] < 1e-5
         assert row["frozen part moved"] == 0

@@ -150,7 +150,7 @@ def test_it_learns_and_from_shuffled_labels_it_does_not(data: dict):
 @pytest.mark.systems
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_at_its_real_size_the_convnet_beats_both_baselines(seed: int, tmp_path: Path):
-    right = run("train_convnet", tmp_path, "--seed", str(seed))
+    right = run("train_convnet", tmp_path, seed)
     test = {name: shares["test"] for name, shares in right.items()}
     assert test["convnet"] > 0.945
     assert test["convnet"] > test["plain"] + 0.03

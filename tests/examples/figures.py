@@ -1,0 +1,167 @@
+"""What three runs of each whole program gave: kept as measured, shown as a table.
+
+The session `systems` of nox runs the programs at their real size and keeps what they
+found below `outputs/systems`. From there the chapters take their tables.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES, KEPT = ROOT / "examples", ROOT / "outputs" / "systems"
+
+
+class Run(NamedTuple):
+    """One run of a program: what it found, and what it took."""
+
+    results: dict[str, Any]
+    seconds: float  # of all cores together
+    megabytes: float  # of main memory, at most
+
+
+def at(*keys: str) -> Callable[[dict], float]:
+    """The number that lies below some keys."""
+
+    def find(results: dict) -> float:
+        for key in keys:
+            results = results[key]
+        return results
+
+    return find
+
+
+def largest_apart(results: dict) -> float:
+    return max(row["losses apart"] for row in results.values())
+
+
+# Of each program what its chapter shows: first what it is for, then what is beside it.
+SHOWN: dict[str, dict[str, Callable[[dict], float]]] = {
+    "train_convnet": {
+        "test accuracy, convolutional": at("convnet", "test"),
+        "plain network": at("plain", "test"),
+        "linear model": at("linear", "test"),
+    },
+    "three_libraries": {
+        "test accuracy, plain JAX": at("plain", "test accuracy"),
+        "Flax NNX": at("flax", "test accuracy"),
+        "Equinox": at("equinox", "test accuracy"),
+        "largest difference of losses": largest_apart,
+    },
+    "convnet_on_devices": {
+        "bytes on a device, FSDP": at("layouts", "FSDP", "held"),
+        "bytes on a device, two axes": at("layouts", "two axes", "held"),
+        "bytes on a device, data parallel": at("layouts", "data parallel", "held"),
+        "largest difference of losses": lambda r: largest_apart(r["layouts"]),
+    },
+    "language_model": {
+        "bits per byte, model": at("bits per byte", "model"),
+        "counts with 4 bytes before": at("bits per byte", "5-grams"),
+        "counts with 2 bytes before": at("bits per byte", "3-grams"),
+        "counts with none before": at("bits per byte", "1-grams"),
+    },
+    "frozen_encoder": {
+        f"{count} labels a class, {way}": at("written", count, way)
+        for count in ("2", "5", "20")
+        for way in ("frozen encoder", "pixels", "from nothing", "fine-tuned")
+    },
+    "lora": {
+        f"{task}, {way}": at("accuracy", task, way)
+        for task in ("mirrored", "turned", "glare", "inverted")
+        for way in ("LoRA", "last layer", "everything")
+    },
+    "diffusion": {
+        f"{what}, {made}": at(key, what)
+        for what in ("fidelity", "variety", "copied")
+        for made, key in {
+            "diffusion": "diffusion, guided",
+            "flow matching": "flow matching, guided",
+            "a Gaussian a class": "gaussians",
+            "real digits": "real",
+        }.items()
+    },
+    "text_to_image": {
+        "all three right, two steps": at("two steps", "unseen", "all"),
+        "one step": at("one step", "unseen", "all"),
+        "in order": at("in order", "unseen", "all"),
+        "two steps, one round": at("two steps", "by rounds", "1"),
+        "two steps, two rounds": at("two steps", "by rounds", "2"),
+        "two steps, another's prompt": at("two steps", "another's prompt", "all"),
+    },
+    "faults": {
+        f"noise removed, {setup}": at(setup, "noise removed")
+        for setup in (
+            *("working", "bfloat16 weights", "order of pixels", "scale of inputs"),
+        )
+    },
+}
+
+
+def measured(name: str, folder: Path, *options: str) -> Run:
+    """Run a program of `examples/` in a folder as a reader would, nothing compiled yet.
+
+    Raises RuntimeError with what it said if it does not end well.
+    """
+    command = [sys.executable, str(EXAMPLES / f"{name}.py"), *options]
+    env = {**os.environ, "JAX_PLATFORMS": "cpu", "MPLBACKEND": "agg"}
+    said, wrong = folder / "said.txt", folder / "wrong.txt"
+    with said.open("w") as out, wrong.open("w") as err:
+        running = subprocess.Popen(command, cwd=folder, env=env, stdout=out, stderr=err)
+        try:
+            _, status, used = os.wait4(running.pid, 0)
+            running.returncode = os.waitstatus_to_exitcode(status)
+        except BaseException:
+            running.kill()
+            raise
+    if running.returncode or wrong.read_text():
+        raise RuntimeError(f"{name}: {said.read_text()}\n{wrong.read_text()}")
+    text = (folder / name / "results.json").read_text()
+    # Messages of errors name the file of the program, which lies elsewhere for others.
+    results = json.loads(text.replace(f"{EXAMPLES}{os.sep}", ""))
+    kilobytes = used.ru_maxrss if sys.platform != "darwin" else used.ru_maxrss / 1024
+    return Run(results, used.ru_utime + used.ru_stime, kilobytes * 1024 / 1e6)
+
+
+def keep(name: str, seed: int, run: Run, kept: Path = KEPT) -> None:
+    """Add a run to those that are kept, and write the table anew."""
+    kept.mkdir(parents=True, exist_ok=True)
+    path = kept / f"{name}.json"
+    found = json.loads(path.read_text()) if path.exists() else {}
+    when = {"date": time.strftime("%Y-%m-%d"), "jax": version("jax")}
+    found[str(seed)] = {**run._asdict(), **when}
+    found = dict(sorted(found.items()))
+    path.write_text(json.dumps(found, indent=1) + "\n")
+    path.with_suffix(".csv").write_text(table(name, found))
+
+
+def table(name: str, found: dict[str, dict]) -> str:
+    """The runs of a program as comma-separated values, one column for each seed."""
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(["figure", *(f"seed {seed}" for seed in found)])
+    for said, figure in SHOWN[name].items():
+        row = [figure(run["results"]) for run in found.values()]
+        writer.writerow([said, *map(rounded, row)])
+    writer.writerow(
+        ["CPU seconds", *(f"{run['seconds']:.0f}" for run in found.values())]
+    )
+    memory = (f"{run['megabytes']:.0f}" for run in found.values())
+    writer.writerow(["peak memory in MB", *memory])
+    return file.getvalue()
+
+
+def rounded(number: float) -> str:
+    """A figure as the table has it."""
+    if isinstance(number, int):
+        return f"{number:,}"
+    return f"{number:.0e}" if 0 < abs(number) < 1e-3 else f"{number:.3f}"

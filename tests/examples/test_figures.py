@@ -1,0 +1,61 @@
+"""Runs of whole programs: measured, kept, and made into a table."""
+
+from __future__ import annotations
+
+import json
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from . import figures
+
+RUNS = sorted(figures.KEPT.glob("*.json"))
+
+
+def faults(removed: float) -> dict:
+    setups = "working", "bfloat16 weights", "order of pixels", "scale of inputs"
+    return {name: {"noise removed": removed + i} for i, name in enumerate(setups)}
+
+
+def test_runs_are_kept_in_the_order_of_their_seeds(tmp_path: Path):
+    for seed in (1, 0):
+        run = figures.Run(faults(seed / 10), 12.6, 345.4)
+        figures.keep("faults", seed, run, tmp_path)
+    assert (tmp_path / "faults.csv").read_text() == (
+        "figure,seed 0,seed 1\n"
+        '"noise removed, working",0.000,0.100\n'
+        '"noise removed, bfloat16 weights",1.000,1.100\n'
+        '"noise removed, order of pixels",2.000,2.100\n'
+        '"noise removed, scale of inputs",3.000,3.100\n'
+        "CPU seconds,13,13\n"
+        "peak memory in MB,345,345\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [(0.98765, "0.988"), (0.0, "0.000"), (-0.5, "-0.500"), (3.4e-6, "3e-06")],
+)
+def test_a_number_is_written_so_that_it_can_be_compared(number: float, said: str):
+    assert figures.rounded(number) == said
+
+
+def test_bytes_are_whole():
+    assert figures.rounded(1234567) == "1,234,567"
+
+
+def test_a_program_that_fails_is_not_kept(tmp_path: Path):
+    with pytest.raises(RuntimeError, match="invalid choice: 'huge'"):
+        figures.measured("faults", tmp_path, "--size", "huge")
+
+
+@pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
+def test_runs_that_are_kept_hold_what_a_new_one_has_to(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    module = import_module(f"{__package__}.test_{path.stem}")
+    [judge] = [f for name, f in vars(module).items() if "at_its_real_size" in name]
+    for seed, run in json.loads(path.read_text()).items():
+        monkeypatch.setattr(module, "run", lambda *_, run=run: run["results"])
+        judge(int(seed), path.parent)
