@@ -326,9 +326,13 @@ def drift(session: nox.Session) -> None:
 
 @nox.session(python=NEWEST, default=False)
 def references(session: nox.Session) -> None:
-    """Fetch anew what other projects document, for the links of names; see the diff."""
+    """Fetch anew what other projects document, for the links of names; see the diff.
+
+    `-- python=objects.inv` takes one list from a file, such as a package of the
+    documentation brings.
+    """
     _install(session, "docs")
-    _python(session, "conf/references.py", env={})
+    _python(session, "conf/references.py", *session.posargs, env={})
 
 
 @nox.session(python=NEWEST, default=False)
