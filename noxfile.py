@@ -189,6 +189,7 @@ def editions(session: nox.Session) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     env = {"JAX_PLATFORMS": "cpu"}
     made, name = Path("_build/epub"), "just-after-execution"
+    shutil.rmtree(made, ignore_errors=True)  # what lies there goes into the book
     sphinx = ("-m", "sphinx", "-q", "-t", "epub", "-b", "epub", "-c", "conf")
     doctrees = ("-d", "_build/epub-doctrees")
     _python(session, *sphinx, *doctrees, "docs", str(made), env=env)
