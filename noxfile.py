@@ -153,7 +153,9 @@ def tests(session: nox.Session) -> None:
         _python(session, *pytest, *session.posargs, env=env)
         return
     # The tests of the pages measure, and share the work between the cores themselves.
-    shared = ("-n2", "--dist=loadfile", "--durations=15", "--ignore=tests/docs")
+    # Most others start commands and wait for them: more of these than there are cores.
+    shared = ("-n3", "--dist=loadgroup", "--no-loadscope-reorder", "--durations=25")
+    shared += ("--ignore=tests/docs",)
     parts = [shared, ("--durations=5", "tests/docs")]
     if session.python == OLDEST:  # the book is built on the newest
         parts = [(*parts[0], "--ignore=tests/book", "--ignore=tests/browser")]

@@ -1,5 +1,7 @@
 """A wide set of JAX's public functions under the lens: nothing is wrong in silence."""
 
+import sys
+
 import jax
 import pytest
 
@@ -22,6 +24,8 @@ from .lens_sweep import sweep, table
     ],
 )
 def test_nothing_is_wrong(family, slopes, fewest, capsys):
+    if sys.version_info < (3, 12) and fewest > 100:
+        pytest.skip("the session `instruments` looks at these on the oldest JAX")
     with jax.numpy_dtype_promotion("standard"):
         found = sweep(family, slopes)
     with capsys.disabled():

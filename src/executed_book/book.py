@@ -27,7 +27,7 @@ from .checking.receipts import (
     unbound,
     unbound_rows,
 )
-from .checking.rules import check_run, failed
+from .checking.rules import check_run, failed, may_be_noise
 from .errors import BookError, PageError
 from .model import Chapter, Executed, run_from, to_plain
 from .platforms.records import Record, current, read_records
@@ -45,6 +45,9 @@ from .running.progress import Progress
 from .running.store import Store
 from .running.workers import open_workers, worker_environment
 from .settings import Settings
+
+#: So often is a chapter run whose only failures are assertions on what it measured.
+_MEASURED_AT_MOST = 3
 
 
 @dataclass(frozen=True)
@@ -282,6 +285,24 @@ class _Building:
     # -- running what is missing
 
     def _run(self, chapters: list[Chapter]) -> None:
+        """Run the chapters; again where noise alone may have made an assertion fail."""
+        for time in range(1, _MEASURED_AT_MOST + 1):
+            self._run_once(chapters)
+            chapters = [chapter for chapter in chapters if self._may_be_noise(chapter)]
+            if not chapters or time == _MEASURED_AT_MOST:
+                break
+            listed = ", ".join(chapter.docname for chapter in chapters)
+            self.progress.note(
+                "measured again, since what was measured did not hold"
+                f" ({time + 1} of {_MEASURED_AT_MOST}): {listed}"
+            )
+
+    def _may_be_noise(self, chapter: Chapter) -> bool:
+        executed = self.executed.get(chapter.docname)
+        ended = executed is not None and len(executed.run.results) == len(chapter.cells)
+        return ended and may_be_noise(executed, Needs(executed))
+
+    def _run_once(self, chapters: list[Chapter]) -> None:
         order = sorted(chapters, key=lambda chapter: -self._expected(chapter))
         tasks = [
             ChapterTask(chapter, self.settings, self.progress, self._finished)

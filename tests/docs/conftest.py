@@ -40,7 +40,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture(scope="session")
-def book() -> Book:
+def made() -> Book:
     """The book, executed or taken from the build's own cache, and its programs run.
 
     Programs that fail are told chapter by chapter, not here. Those that repeat a long
@@ -48,8 +48,23 @@ def book() -> Book:
     """
     settings = read_settings(ROOT / "conf", DOCS, {})
     settings = dataclasses.replace(settings, rules=settings.rules - {"programs"})
-    made = execute(settings, Progress(), verify=LONGEST)
-    assert not made.errors, "\n\n".join(map(str, made.errors))
+    return execute(settings, Progress(), verify=LONGEST)
+
+
+@pytest.fixture(scope="session")
+def told() -> list[str]:
+    """What is wrong with the book, once a test has told it."""
+    return []
+
+
+@pytest.fixture
+def book(made: Book, told: list[str]) -> Book:
+    """The book, if nothing is wrong with it: one test tells it, for all of them."""
+    if told:
+        pytest.skip("something is wrong with the book, as an earlier test has told")
+    told += map(str, made.errors)
+    if told:
+        pytest.fail("\n\n".join(told), pytrace=False)
     return made
 
 

@@ -82,11 +82,11 @@ def unsolved(executed: Executed, verdicts: Verdicts) -> Iterator[Offer]:
 
 
 @pytest.fixture(scope="session")
-def attempts(book: Book) -> dict[str, list[Offer]]:
+def attempts(made: Book) -> dict[str, list[Offer]]:
     """All exercises as handed out, checked."""
     found = {
-        docname: list(unsolved(book.executed[docname], offers[0].verdicts))
-        for docname, offers in book.offers.items()
+        docname: list(unsolved(made.executed[docname], offers[0].verdicts))
+        for docname, offers in made.offers.items()
         if offers
     }
     every = [offer for some in found.values() for offer in some]
