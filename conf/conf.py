@@ -88,7 +88,16 @@ html_context = {
     "default_mode": "auto",
     "jax_version": metadata.version("jax"),
 }
-html_css_files = ["icons.css", "book.css"]
+html_css_files = [
+    "colors.css",
+    "icons.css",
+    "text.css",
+    "frame.css",
+    "code.css",
+    "landing.css",
+    "search.css",
+    "print.css",
+]
 html_favicon = str(HERE / "static" / "favicon.svg")
 html_js_files = ["book.js", "search.js"]
 html_math_renderer = "mathml"

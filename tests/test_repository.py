@@ -298,6 +298,37 @@ def declares_nothing(path: Path) -> bool:
     return len(ast.parse(path.read_text()).body) <= 1
 
 
+#: The way of a cell, as CONTRIBUTING.md tells it: a model below the rooms, a book and
+#: what is made of it above them.
+WAY = [
+    *("words", "errors", "files", "figures", "model", "settings"),
+    *("reading", "running", "checking", "programs", "platforms"),
+    *("book", "releases", "showing", "commands", "__main__", "__init__"),
+]
+
+
+def rooms_used(path: Path, engine: Path) -> set[str]:
+    """The rooms and modules of the engine that a file imports from."""
+    folder, found = path.relative_to(engine).parts[:-1], set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = folder[: len(folder) - node.level + 1]
+            names = node.module.split(".") if node.module else [node.names[0].name]
+            found.add((*base, *names)[0])
+    return found
+
+
+def test_each_room_uses_only_those_before_it() -> None:
+    engine = ROOT / "src" / "executed_book"
+    backwards = [
+        f"{path.relative_to(engine)} uses {used}"
+        for path in engine.rglob("*.py")
+        for used in rooms_used(path, engine)
+        if WAY.index(used) > WAY.index(path.relative_to(engine).parts[0].split(".")[0])
+    ]
+    assert backwards == []
+
+
 def test_each_test_of_a_room_is_of_a_module() -> None:
     engine, tests = ROOT / "src" / "executed_book", ROOT / "tests" / "book"
     rooms = [path for path in engine.iterdir() if (path / "__init__.py").is_file()]

@@ -9,12 +9,11 @@ atomic publication.
 # answered with a traceback.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from sphinx.application import Sphinx
+    from sphinx.util.typing import ExtensionMetadata
 
 
-def setup(app: "Sphinx") -> "dict[str, Any]":
+def setup(app: "Sphinx") -> "ExtensionMetadata":
     """Set up the Sphinx extension."""
     from .showing.extension import metadata, setup_extension
 

@@ -13,7 +13,6 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from .checking.pins import check_pins
 from .checking.receipts import (
@@ -29,7 +28,7 @@ from .checking.receipts import (
 )
 from .checking.rules import check_run, failed, may_be_noise
 from .errors import BookError, PageError
-from .model import Chapter, Executed, run_from, to_plain
+from .model import Chapter, Executed, PlainRun, run_from, to_plain
 from .platforms.records import Record, current, read_records
 from .programs import NoFaithfulProgram, Page
 from .programs.snippets import Snippets, snippets_of, source_cells
@@ -39,12 +38,13 @@ from .programs.verify import verify as run_offers
 from .reading.chapters import docname_of
 from .reading.pages import find_pages, read_pages
 from .running.chapters import ChapterTask, Finished
-from .running.fingerprint import digest, environment_fingerprint
+from .running.fingerprint import Depends, digest, environment_fingerprint
 from .running.pool import Pool
 from .running.progress import Progress
-from .running.store import Store
+from .running.store import Entry, Store
 from .running.workers import open_workers, worker_environment
 from .settings import Settings
+from .words import counted
 
 #: So often is a chapter run whose only failures are assertions on what it measured.
 _MEASURED_AT_MOST = 3
@@ -110,9 +110,9 @@ class Book:
             cell.tags >= {"device", "measured"} for cell in cells
         )
         return (
-            f"{len(cells)} cells: {len(cells) - measured - device} give the same every"
-            f" time, {measured} are marked as measured, {device} as depending on the"
-            " device"
+            f"{counted(len(cells), 'cell')}: {len(cells) - measured - device} give the"
+            f" same every time, {measured} are marked as measured, {device} as"
+            " depending on the device"
         )
 
 
@@ -171,7 +171,7 @@ class _Building:
         self.programs = Store(settings.cache / "snippets", settings.project)
         self.verdicts = Store(settings.cache / "verdicts", settings.project)
         self.assertions = Store(settings.cache / "assertions", settings.project)
-        self.depends: dict[str, dict[str, Any]] = {}
+        self.depends: dict[str, Depends] = {}
         self.executed: dict[str, Executed] = {}
         self.missing: list[Chapter] = []
         self.texts: list[PageText] = []
@@ -272,7 +272,7 @@ class _Building:
         for chapter in self.chapters:
             entry = self.store.load(chapter.docname, self.keys[chapter.docname])
             try:
-                run = run_from({**entry["run"], "seal": entry["seal"]})  # type: ignore[index]
+                run = run_from(entry["run"], entry["seal"])  # type: ignore[index]
                 if len(run.results) != len(chapter.cells):
                     raise ValueError("another number of cells")
             except (KeyError, TypeError, ValueError):
@@ -299,8 +299,9 @@ class _Building:
 
     def _may_be_noise(self, chapter: Chapter) -> bool:
         executed = self.executed.get(chapter.docname)
-        ended = executed is not None and len(executed.run.results) == len(chapter.cells)
-        return ended and may_be_noise(executed, Needs(executed))
+        if executed is None or len(executed.run.results) != len(chapter.cells):
+            return False
+        return may_be_noise(executed, Needs(executed))
 
     def _run_once(self, chapters: list[Chapter]) -> None:
         order = sorted(chapters, key=lambda chapter: -self._expected(chapter))
@@ -318,10 +319,10 @@ class _Building:
     def _finished(self, chapter: Chapter, finished: Finished) -> None:
         executed = Executed(chapter, finished.run)
         if self._is_good(executed):
-            entry = {"run": to_plain(finished.run), "depends": finished.depends}
+            plain: PlainRun = to_plain(finished.run)
+            entry: Entry = {"run": plain, "depends": finished.depends}
             seal = self.store.save(chapter.docname, self.keys[chapter.docname], entry)
-            run = run_from({**entry["run"], "seal": seal})
-            executed = Executed(chapter, run)
+            executed = Executed(chapter, run_from(plain, seal))
             self.depends[chapter.docname] = finished.depends
         self.executed[chapter.docname] = executed
         self.ready(executed)
@@ -365,7 +366,8 @@ class _Building:
                 book.offers[chapter.docname] = offers
 
     def _verdicts(self, docname: str) -> Verdicts:
-        return Verdicts(self.verdicts, docname, self.environment, self.depends[docname])
+        depends = dict(self.depends[docname])
+        return Verdicts(self.verdicts, docname, self.environment, depends)
 
     def _settle(self, book: Book) -> None:
         """Take from the pages the programs that were found not to hold."""

@@ -13,10 +13,25 @@ import re
 from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, cast
 
-#: One output of a cell in nbformat's form: a stream, a value, a figure, an error.
-Output = dict[str, Any]
+
+class Output(TypedDict, total=False):
+    """One output of a cell in nbformat's form: a stream, a value, a figure, an error.
+
+    `output_type` says which, and with it which of the others there are. `data` holds
+    one thing in several formats, by their MIME types.
+    """
+
+    output_type: str
+    name: str
+    text: str
+    data: dict[str, Any]
+    metadata: dict[str, Any]
+    execution_count: int
+    ename: str
+    evalue: str
+    traceback: list[str]
 
 
 @dataclass(frozen=True)
@@ -242,17 +257,83 @@ class Executed:
             yield from zip(cell.values, result.values, strict=True)
 
 
+class PlainFailure(TypedDict):
+    """A `Failure` in JSON."""
+
+    name: str
+    kinds: list[str]
+    message: str
+    line: int
+    traceback: str
+
+
+class PlainValue(TypedDict):
+    """A `ValueResult` in JSON."""
+
+    text: str
+    error: str | None
+
+
+class PlainResult(TypedDict):
+    """A `CellResult` in JSON."""
+
+    outputs: list[Output]
+    seconds: float
+    failure: PlainFailure | None
+    values: list[PlainValue]
+    log: str
+
+
+class PlainProvenance(TypedDict, total=False):
+    """A `Provenance` in JSON; what is not known may be left out."""
+
+    platform: str
+    device_kind: str
+    device_count: int
+    jax: str
+    jaxlib: str
+    python: str
+    driver: str | None
+    date: str | None
+
+
+class PlainRun(TypedDict):
+    """A `Run` in JSON. The seal is of the file around it, and empty inside."""
+
+    docname: str
+    executed: int
+    provenance: PlainProvenance
+    leading: list[PlainValue]
+    results: list[PlainResult]
+    seal: str
+
+
 def to_plain(item: Any) -> Any:
     """A dataclass of this module as plain data, for JSON."""
     return dataclasses.asdict(item)
 
 
-def failure_from(plain: dict[str, Any] | None) -> Failure | None:
+def plain_provenance(provenance: Provenance) -> PlainProvenance:
+    """What is known of where something ran, for JSON."""
+    facts = dataclasses.asdict(provenance)
+    known = {name: fact for name, fact in facts.items() if fact is not None}
+    return cast("PlainProvenance", known)
+
+
+def failure_from(plain: PlainFailure | None) -> Failure | None:
     """The inverse of `to_plain` for a failure."""
-    return Failure(**{**plain, "kinds": tuple(plain["kinds"])}) if plain else None
+    if plain is None:
+        return None
+    return Failure(
+        name=plain["name"],
+        kinds=tuple(plain["kinds"]),
+        message=plain["message"],
+        line=plain["line"],
+        traceback=plain["traceback"],
+    )
 
 
-def result_from(plain: dict[str, Any]) -> CellResult:
+def result_from(plain: PlainResult) -> CellResult:
     """The inverse of `to_plain` for what a cell gave."""
     return CellResult(
         outputs=tuple(plain["outputs"]),
@@ -263,13 +344,13 @@ def result_from(plain: dict[str, Any]) -> CellResult:
     )
 
 
-def values_from(plain: list[dict[str, Any]]) -> tuple[ValueResult, ...]:
+def values_from(plain: list[PlainValue]) -> tuple[ValueResult, ...]:
     """The inverse of `to_plain` for values."""
     return tuple(ValueResult(**value) for value in plain)
 
 
-def run_from(plain: dict[str, Any]) -> Run:
-    """The inverse of `to_plain` for a run.
+def run_from(plain: PlainRun, seal: str = "") -> Run:
+    """The inverse of `to_plain` for a run; `seal` is that of its content.
 
     Raises:
         KeyError, TypeError: it is not a run.
@@ -280,5 +361,5 @@ def run_from(plain: dict[str, Any]) -> Run:
         provenance=Provenance(**plain["provenance"]),
         leading=values_from(plain["leading"]),
         results=tuple(map(result_from, plain["results"])),
-        seal=plain.get("seal", ""),
+        seal=seal,
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import BookError
-from .running.figures import light_style
+from .figures import Style, light_style
 
 #: What the rules ask of a book that chooses them, by name.
 RULES = {
@@ -158,7 +158,7 @@ class Settings:
         return self.source.parent
 
     @property
-    def figure_style(self) -> dict[str, Any]:
+    def figure_style(self) -> Style:
         """Matplotlib's settings for the figures of chapters."""
         return light_style() if self.figures == "themed" else {}
 

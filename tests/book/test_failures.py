@@ -215,6 +215,14 @@ FAULTS = {
     "magic": fault(
         "%env A=1", words="cell 1 cannot be copied as a program & no-program"
     ),
+    "install": fault(
+        "%pip list --path .", words="cannot be copied as a program: %pip & no-program"
+    ),
+    "variables": fault(
+        "x = 1\n%whos",
+        line=10,
+        words="cannot be copied as a program: %whos & no-program",
+    ),
 }
 
 VALUE = "---\nfile_format: mystnb\nexecuted_book: {limit: 2}\n---\n# V\n\n"

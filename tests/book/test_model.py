@@ -30,7 +30,7 @@ def test_a_run_is_the_same_after_a_file():
         provenance=GPU,
     ).run
     assert run_from(json.loads(json.dumps(to_plain(made)))) == made
-    sealed = run_from({**to_plain(made), "seal": "abc"})
+    sealed = run_from(to_plain(made), "abc")
     assert sealed == dataclasses.replace(made, seal="abc")
 
 

@@ -15,6 +15,7 @@ from ..book import Book, execute
 from ..errors import BookError
 from ..running.progress import Progress
 from ..settings import Settings
+from ..words import counted
 from .publish import Site
 from .render import Rendering
 
@@ -57,9 +58,8 @@ def build(
 
 def _report(book: Book) -> str:
     count = len(book.errors)
-    noun = "problem" if count == 1 else "problems"
     return "\n\n".join(
-        [*map(str, book.errors), f"{count} {noun}: nothing was published"]
+        [*map(str, book.errors), f"{counted(count, 'problem')}: nothing was published"]
     )
 
 
@@ -70,7 +70,8 @@ def _records_note(book: Book) -> str:
     lines = []
     if cells or not book.stale:
         whose = ", ".join(labels) or "another platform"
-        lines.append(f"{len(cells)} cells show a record of {whose}")
+        show = "shows" if len(cells) == 1 else "show"
+        lines.append(f"{counted(len(cells), 'cell')} {show} a record of {whose}")
     if book.stale:
         lines.append(
             f"{len(book.stale)} records are stale and not shown: their cells have"

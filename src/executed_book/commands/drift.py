@@ -15,6 +15,7 @@ from ..releases.snapshots import compare, read_snapshot, snapshot_of, write_snap
 from ..running.processes import run_folder
 from ..running.progress import Progress
 from ..settings import Settings
+from ..words import counted
 
 
 def snapshot(settings: Settings, file: Path, progress: Progress) -> None:
@@ -39,4 +40,4 @@ def drift(base: Path, other: Path, kept: Path, page: Path, progress: Progress) -
     for change in found.changes:
         where = f"cell {change.number}" if change.number else "the chapter"
         progress.note(f"{change.docname}: {where} {change.kind}")
-    progress.note(f"{len(found.changes)} of {found.cells} cells differ")
+    progress.note(f"{len(found.changes)} of {counted(found.cells, 'cell')} differ")

@@ -23,6 +23,7 @@ from ..model import Cell, Executed
 from ..running.processes import run_folder
 from ..running.progress import Progress
 from ..settings import Settings
+from ..words import counted
 
 
 def pin(settings: Settings, progress: Progress) -> None:
@@ -62,7 +63,9 @@ def pin(settings: Settings, progress: Progress) -> None:
         write_whole(path, text)
     if settings.only is None:
         _remove_orphans(folder, {pin_path(folder, name) for name in texts}, progress)
-    progress.note(f"{book.count_cells()}; {len(changed)} chapters accepted anew")
+    progress.note(
+        f"{book.count_cells()}; {counted(len(changed), 'chapter')} accepted anew"
+    )
 
 
 def _remove_orphans(folder: Path, kept: set[Path], progress: Progress) -> None:

@@ -33,6 +33,7 @@ from ..releases.snapshots import Snapshot, read_snapshot, snapshot_of
 from ..running.progress import Progress
 from ..running.store import Store
 from ..settings import Settings
+from ..words import counted
 
 #: How many cells of one chapter may end its process, or run for too long, before the
 #: chapter is given up.
@@ -181,7 +182,7 @@ class _Recording:
                 f" {self._logs}"
             )
         count = sum(account.recorded for account in self._accounts.values())
-        return f"{text}\n{count} cells recorded below {self.folder}"
+        return f"{text}\n{counted(count, 'cell')} recorded below {self.folder}"
 
     # -- what is executed
 

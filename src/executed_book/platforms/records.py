@@ -10,28 +10,40 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ..checking.comparison import same_output
 from ..checking.pins import RELATIVE_TOLERANCE, pin_path, pinned_source, read_pins
 from ..checking.text import pinned_text
 from ..errors import PageError
 from ..files import write_whole
-from ..model import Cell, CellResult, Chapter, Executed, Output, Provenance
+from ..model import (
+    Cell,
+    CellResult,
+    Chapter,
+    Executed,
+    Output,
+    Provenance,
+    plain_provenance,
+)
 from ..programs import Program
 from ..running.fingerprint import digest
 
 _SVG = "image/svg+xml"
 
 #: What an output of each kind has, in nbformat's form.
-_FIELDS: dict[str, dict[str, Any]] = {
+_FIELDS: dict[str, dict[str, type | tuple[type, ...]]] = {
     "stream": {"name": str, "text": str},
     "error": {"ename": str, "evalue": str, "traceback": (str, list)},
     "display_data": {"data": dict},
     "execute_result": {"data": dict},
 }
+
+#: An `Output` as a record's file has it: a text of several lines is a list of them,
+#: and a figure is the name of a file.
+Folded = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -155,7 +167,7 @@ def write_records(records: list[Record], docname: str, folder: Path) -> None:
         }
         for record in records
     ]
-    facts = {k: v for k, v in asdict(records[0].provenance).items() if v is not None}
+    facts = plain_provenance(records[0].provenance)
     text = {"provenance": dict(sorted(facts.items())), "cells": cells}
     write_whole(path, json.dumps(text, indent=1, ensure_ascii=False) + "\n")
 
@@ -166,9 +178,9 @@ def _figures(path: Path, number: str = r"\d+") -> list[Path]:
     return [file for file in path.parent.glob("*.svg") if name.fullmatch(file.name)]
 
 
-def _unfold(output: dict[str, Any], path: Path, number: int) -> dict[str, Any]:
+def _unfold(output: Output, path: Path, number: int) -> Folded:
     """An output with its figures in files and its text as lines."""
-    made = {k: _lines(v) for k, v in output.items() if k != "metadata"}
+    made: Folded = {k: _lines(v) for k, v in output.items() if k != "metadata"}
     if "data" in output:
         data = {kind: _lines(value) for kind, value in output["data"].items()}
         if _SVG in data:
@@ -226,13 +238,13 @@ def _read(path: Path) -> list[Record]:
     ]
 
 
-def _fold(output: dict[str, Any], path: Path) -> dict[str, Any]:
+def _fold(output: Folded, path: Path) -> Output:
     """The inverse of `_unfold`.
 
     Raises:
         KeyError, ValueError: it is not an output in nbformat's form.
     """
-    made = {key: _joined(value) for key, value in output.items()}
+    made: Folded = {key: _joined(value) for key, value in output.items()}
     kind = output["output_type"]
     for field in _FIELDS[kind]:
         if not isinstance(made[field], _FIELDS[kind][field]):
@@ -247,7 +259,7 @@ def _fold(output: dict[str, Any], path: Path) -> dict[str, Any]:
             else _joined(value)
             for kind, value in output["data"].items()
         }
-    return made
+    return cast("Output", made)
 
 
 def _joined(value: Any) -> Any:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypedDict, cast
 
 from ..book import Book
 from ..checking.comparison import same_output
 from ..checking.pins import RELATIVE_TOLERANCE
 from ..checking.text import pinned_text
 from ..errors import BookError
-from ..model import Executed
+from ..model import Executed, PlainProvenance, plain_provenance
 
 
 @dataclass(frozen=True)
@@ -37,11 +36,15 @@ class ChapterText:
     broken: str | None = None
 
 
+#: What a snapshot was taken with: what is known of the first run's provenance.
+Versions = PlainProvenance
+
+
 @dataclass(frozen=True)
 class Snapshot:
     """What every cell of a book gives; `versions` are those that it was taken with."""
 
-    versions: dict[str, Any]
+    versions: Versions
     chapters: dict[str, ChapterText]
 
 
@@ -69,11 +72,32 @@ class Drift:
     which something changes.
     """
 
-    base: dict[str, Any]
-    other: dict[str, Any]
+    base: Versions
+    other: Versions
     cells: int
     titles: dict[str, str]
     changes: tuple[Change, ...]
+
+
+class PlainChange(TypedDict, total=False):
+    """A `Change` in JSON; what is empty is left out."""
+
+    docname: str
+    kind: str
+    number: int
+    source: str
+    new: str
+    old: str
+
+
+class PlainDrift(TypedDict):
+    """A `Drift` in JSON."""
+
+    base: Versions
+    other: Versions
+    cells: int
+    titles: dict[str, str]
+    changes: list[PlainChange]
 
 
 def snapshot_of(book: Book) -> Snapshot:
@@ -98,9 +122,8 @@ def snapshot_of(book: Book) -> Snapshot:
             said = [e.message for e in book.errors if e.path == chapter.path]
             broken = "; ".join(said)
             chapters[chapter.docname] = ChapterText(chapter.title, broken=broken)
-    versions = asdict(next(iter(whole.values())).run.provenance)
-    known = {name: fact for name, fact in versions.items() if fact is not None}
-    return Snapshot(known, chapters)
+    provenance = next(iter(whole.values())).run.provenance
+    return Snapshot(plain_provenance(provenance), chapters)
 
 
 def _cells(executed: Executed) -> Iterator[CellText]:
@@ -135,7 +158,8 @@ def read_snapshot(path: Path) -> Snapshot:
             )
             for docname, chapter in plain["chapters"].items()
         }
-        return Snapshot({**plain["versions"]}, chapters)
+        versions = cast("Versions", {**plain["versions"]})
+        return Snapshot(versions, chapters)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise BookError(
             f"{path}: not a snapshot ({type(error).__name__}: {error})\n"
@@ -188,16 +212,28 @@ def _kind(new: CellText, old: CellText) -> str | None:
     return None if same else "changed"
 
 
-def to_plain(drift: Drift) -> dict[str, Any]:
+def to_plain(drift: Drift) -> PlainDrift:
     """A drift as plain data, made to be read in a diff: what is empty is left out."""
-    changes = [
-        {name: value for name, value in asdict(change).items() if value}
-        for change in drift.changes
-    ]
-    return {**dataclasses.asdict(drift), "changes": changes}
+    return {
+        "base": drift.base,
+        "other": drift.other,
+        "cells": drift.cells,
+        "titles": drift.titles,
+        "changes": [_plain_change(change) for change in drift.changes],
+    }
 
 
-def from_plain(plain: dict[str, Any]) -> Drift:
+def _plain_change(change: Change) -> PlainChange:
+    plain = {name: value for name, value in asdict(change).items() if value}
+    return cast("PlainChange", plain)
+
+
+def from_plain(plain: PlainDrift) -> Drift:
     """The inverse of `to_plain`."""
-    changes = tuple(Change(**change) for change in plain["changes"])
-    return Drift(**{**plain, "changes": changes})
+    return Drift(
+        base=plain["base"],
+        other=plain["other"],
+        cells=plain["cells"],
+        titles=plain["titles"],
+        changes=tuple(Change(**change) for change in plain["changes"]),
+    )

@@ -7,6 +7,7 @@ import os
 import socket
 from typing import Any
 
+#: One message: `at` says which, and with it what else there is; see `worker`.
 Message = dict[str, Any]
 
 

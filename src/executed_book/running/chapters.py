@@ -26,7 +26,7 @@ from ..model import (
 )
 from ..settings import Settings
 from .channel import Message
-from .fingerprint import dependencies
+from .fingerprint import Depends, dependencies
 from .jobs import CellJob, ChapterJob
 from .pool import Task
 from .progress import Progress
@@ -42,7 +42,7 @@ class Finished:
     """A chapter that ran to its end, and what its run depends on."""
 
     run: Run
-    depends: dict[str, Any]
+    depends: Depends
 
 
 class ChapterTask(Task):
@@ -66,7 +66,7 @@ class ChapterTask(Task):
         self._leading: tuple[ValueResult, ...] = ()
         self._results: list[CellResult] = []
         self._number, self._phase = 0, "start"
-        self._done: dict[str, Any] | None = None
+        self._done: Message | None = None
         self._broken = ""
         self._too_much = False
 
@@ -138,7 +138,7 @@ class ChapterTask(Task):
         nowhere = {"platform": "", "device_kind": "", "device_count": 0}
         return Executed(self.chapter, self._run(nowhere))
 
-    def _finish(self, done: dict[str, Any]) -> Finished:
+    def _finish(self, done: Message) -> Finished:
         depends = dependencies(done["modules"], done["files"], self.settings.project)
         return Finished(self._run(done), depends)
 

@@ -13,7 +13,7 @@ import platform
 import sys
 from importlib.util import source_from_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from .workers import DEFAULTS
 
@@ -34,6 +34,17 @@ _FORMAT = 3
 
 #: Folders of a project that hold what was made, not what is read.
 _MADE = frozenset({"_build", ".git", ".nox", ".venv", "__pycache__"})
+
+
+class Depends(TypedDict):
+    """What something depended on, as it was.
+
+    `distributions` are packages with their versions, `files` are the project's, by
+    their places in it, with the digests of what they held; None for what is not there.
+    """
+
+    distributions: dict[str, str | None]
+    files: dict[str, str | None]
 
 
 def digest(data: Any) -> str:
@@ -95,7 +106,7 @@ def file_digest(path: Path) -> str | None:
         return None
 
 
-def dependencies(modules: list[str], files: list[str], project: Path) -> dict[str, Any]:
+def dependencies(modules: list[str], files: list[str], project: Path) -> Depends:
     """The distributions behind `modules`, and the project's `files`, as they are."""
     owners = _owners()
     names = sorted({name for module in modules for name in owners.get(module, ())})
@@ -111,7 +122,7 @@ def dependencies(modules: list[str], files: list[str], project: Path) -> dict[st
     }
 
 
-def holds(depends: dict[str, Any], project: Path) -> bool:
+def holds(depends: Depends, project: Path) -> bool:
     """Whether what something depended on is still as it was."""
     return all(
         _version(name) == version for name, version in depends["distributions"].items()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+
+from ..figures import Style
 
 _FILE = "job.json"
 
@@ -36,7 +37,7 @@ class ChapterJob:
     project: str = "/"
     place: str | None = None
     figures: str = "png"
-    style: dict[str, Any] = field(default_factory=dict)
+    style: Style = field(default_factory=dict)
     platform: str | None = None
 
 

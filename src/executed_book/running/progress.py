@@ -18,6 +18,8 @@ from rich.progress import (
 )
 from rich.progress import Progress as Bars
 
+from ..words import counted
+
 if TYPE_CHECKING:
     from ..model import Chapter
 
@@ -45,9 +47,8 @@ class Progress:
         self._totals = {c.docname: len(c.cells) for c in chapters}
         self._width = max([len(c.docname) for c in chapters], default=0)
         self._say(
-            f"{len(chapters)} chapter{'' if len(chapters) == 1 else 's'}:"
-            f" {kept} unchanged,"
-            f" {len(waiting)} to execute ({cells} cells)"
+            f"{counted(len(chapters), 'chapter')}: {kept} unchanged,"
+            f" {len(waiting)} to execute ({counted(cells, 'cell')})"
         )
         if not (self.console.is_terminal and waiting):
             yield

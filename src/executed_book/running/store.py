@@ -17,13 +17,17 @@ from pathlib import Path
 from typing import Any
 
 from ..files import file_name, write_whole
-from .fingerprint import holds
+from .fingerprint import Depends, holds
 
 #: Entries that no build has used for this long are removed.
 KEEP_SECONDS = 30 * 24 * 3600
 
 #: What an entry depends on that needs nothing besides what its name says.
-NOTHING: dict[str, Any] = {"distributions": {}, "files": {}}
+NOTHING: Depends = {"distributions": {}, "files": {}}
+
+#: What is kept: an object of JSON. What it holds is its keeper's; two names are ours,
+#: `depends` (see `Depends`) and, when it is read back, `seal`.
+Entry = dict[str, Any]
 
 _ENTRY = re.compile(r"(?P<name>.+)-[0-9a-f]{24}\.json")
 
@@ -38,7 +42,7 @@ class Store:
         """The file of an entry."""
         return self.folder / f"{file_name(name)}-{key}.json"
 
-    def load(self, name: str, key: str) -> dict[str, Any] | None:
+    def load(self, name: str, key: str) -> Entry | None:
         """What is kept under `key`, if it is whole and still holds; else None."""
         path = self.path(name, key)
         entry = self.read(path)
@@ -48,7 +52,7 @@ class Store:
             os.utime(path)
         return entry
 
-    def read(self, path: Path) -> dict[str, Any] | None:
+    def read(self, path: Path) -> Entry | None:
         """The content of an entry's file, with its seal; None if it is not whole."""
         try:
             seal, _, body = path.read_text("utf-8").partition("\n")
@@ -58,7 +62,7 @@ class Store:
         except (OSError, ValueError):
             return None
 
-    def save(self, name: str, key: str, entry: dict[str, Any]) -> str:
+    def save(self, name: str, key: str, entry: Entry) -> str:
         """Keep an entry, and return the seal of its content."""
         body = json.dumps(entry, sort_keys=True, ensure_ascii=False)
         seal = hashlib.sha256(body.encode()).hexdigest()
@@ -80,7 +84,7 @@ class Store:
                 with contextlib.suppress(OSError):  # another build was faster
                     path.unlink()
 
-    def _holds(self, entry: dict[str, Any]) -> bool:
+    def _holds(self, entry: Entry) -> bool:
         try:
             return holds(entry.get("depends", NOTHING), self.project)
         except (KeyError, AttributeError, TypeError):

@@ -16,6 +16,7 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
 from sphinx.errors import SphinxError
+from sphinx.util.typing import ExtensionMetadata
 
 from ..book import Book, ExecutedPage, kept
 from ..checking.receipts import Counts
@@ -26,7 +27,7 @@ from ..reading.chapters import read_page
 from ..settings import OPTIONS, PREFIX, Settings, settings_of
 from .changes import changed_pages, note_contents
 from .images import settle_images
-from .notebook import notebook_of, stored_notebook, unexecuted_notebook
+from .notebook import Notebook, notebook_of, stored_notebook, unexecuted_notebook
 from .receipts import CheckRole, CountRole, NoCheckRole, Receipts
 from .same_twice import complete_search_index, copy_notebook_styles
 from .stamp import stamp
@@ -34,6 +35,7 @@ from .taken import markdown_of, notebook_of_page
 from .transforms import (
     DarkTwins,
     MarkVaryingOutputs,
+    OneFigure,
     PlainMessages,
     ProgramBoxes,
     RecordTabs,
@@ -191,7 +193,7 @@ class Showing:
 
     # -- reading a page
 
-    def notebook(self, docname: str, text: str) -> dict[str, Any] | None:
+    def notebook(self, docname: str, text: str) -> Notebook | None:
         """A page as the notebook to render; None if it does not execute.
 
         Raises:
@@ -212,7 +214,7 @@ class Showing:
             )
         return notebook_of(page.with_text(now))
 
-    def unexecuted(self, path: Path, text: str) -> dict[str, Any] | None:
+    def unexecuted(self, path: Path, text: str) -> Notebook | None:
         """A page that is left as it is, as a notebook; None if it has no cells.
 
         Raises:
@@ -338,11 +340,13 @@ def setup_extension(app: Sphinx) -> None:
         Receipts,
     ):
         app.add_transform(transform)
-    for name in ("program", "receipts"):
+    app.add_post_transform(OneFigure)
+    for name in ("cells", "program", "provenance", "receipts"):
         app.add_css_file(f"{name}.css")
+    for name in ("program", "receipts"):
         app.add_js_file(f"{name}.js", loading_method="defer")
 
 
-def metadata() -> dict[str, Any]:
+def metadata() -> ExtensionMetadata:
     """What Sphinx wants to know of an extension."""
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

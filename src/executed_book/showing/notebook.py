@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NotRequired, TypedDict, cast
 
 from ..book import ExecutedPage
-from ..model import Cell, CellResult, Chapter, Prose, Provenance
+from ..model import Cell, CellResult, Chapter, Output, Prose, Provenance
 from ..platforms.records import Record
 from .receipts import receipts_of
 from .stamp import where
@@ -16,7 +16,26 @@ from .stamp import where
 PROMPTS = {"check": "Checked", "solution": "Show the solution"}
 _FOLDS = {"check": "hide-cell", "solution": "hide-cell"}
 
-Notebook = dict[str, Any]
+
+class NotebookCell(TypedDict):
+    """A cell in nbformat's form; `metadata` holds a page's options and what is ours."""
+
+    id: NotRequired[str]
+    cell_type: str
+    source: str
+    metadata: dict[str, Any]
+    execution_count: NotRequired[int | None]
+    outputs: NotRequired[list[Output]]
+
+
+class Notebook(TypedDict):
+    """A notebook in nbformat's form."""
+
+    nbformat: int
+    nbformat_minor: int
+    metadata: dict[str, Any]
+    cells: list[NotebookCell]
+
 
 #: MyST-NB's source map holds lines counted from 0, of the line above.
 _SHIFT = 2
@@ -27,7 +46,7 @@ def notebook_of(page: ExecutedPage) -> Notebook:
 
     Lines of the page travel as MyST-NB's source map, so that warnings name them.
     """
-    cells: list[Notebook] = []
+    cells: list[NotebookCell] = []
     lines: list[int] = []
     for part, made in _parts(page):
         for cell in made:
@@ -45,7 +64,7 @@ def notebook_of(page: ExecutedPage) -> Notebook:
     }
 
 
-def _parts(page: ExecutedPage) -> Iterator[tuple[Cell | Prose, list[Notebook]]]:
+def _parts(page: ExecutedPage) -> Iterator[tuple[Cell | Prose, list[NotebookCell]]]:
     """Each part of the chapter with the notebook cells that show it."""
     results = iter(page.executed.run.results)
     programs = iter(page.snippets.programs)
@@ -67,11 +86,11 @@ def _parts(page: ExecutedPage) -> Iterator[tuple[Cell | Prose, list[Notebook]]]:
         yield part, [cell, *(_recorded(cell, r, provenance) for r in elsewhere)]
 
 
-def _text_cell(part: Prose) -> Notebook:
+def _text_cell(part: Prose) -> NotebookCell:
     return {"cell_type": part.kind, "source": part.text, "metadata": part.options}
 
 
-def _code_cell(cell: Cell, result: CellResult, program: str | None) -> Notebook:
+def _code_cell(cell: Cell, result: CellResult, program: str | None) -> NotebookCell:
     return {
         "cell_type": "code",
         "source": cell.source,
@@ -81,7 +100,7 @@ def _code_cell(cell: Cell, result: CellResult, program: str | None) -> Notebook:
     }
 
 
-def _recorded(cell: Notebook, record: Record, page: Provenance) -> Notebook:
+def _recorded(cell: NotebookCell, record: Record, page: Provenance) -> NotebookCell:
     """A cell that carries what another platform gave, for `RecordTabs` to move."""
     facts = record.provenance
     shown = {
@@ -109,7 +128,7 @@ def _present(cell: Cell) -> dict[str, Any]:
 
 def unexecuted_notebook(chapter: Chapter) -> Notebook:
     """A chapter that is not executed: its text and its cells."""
-    cells = [
+    cells: list[NotebookCell] = [
         {"id": f"part-{i}", **(_text_cell(p) if isinstance(p, Prose) else _bare(p))}
         for i, p in enumerate(chapter.parts)
     ]
@@ -118,7 +137,7 @@ def unexecuted_notebook(chapter: Chapter) -> Notebook:
     return {"nbformat": 4, "nbformat_minor": 5, "metadata": metadata, "cells": cells}
 
 
-def _bare(cell: Cell) -> Notebook:
+def _bare(cell: Cell) -> NotebookCell:
     return _code_cell(cell, CellResult(), None)
 
 
@@ -134,13 +153,13 @@ def stored_notebook(text: str) -> Notebook:
     if not isinstance(held, dict):
         raise ValueError("a notebook is an object")
     metadata = {"language_info": _LANGUAGE, **held.get("metadata", {})}
-    return {**held, "metadata": metadata}
+    return cast("Notebook", {**held, "metadata": metadata})
 
 
 _LANGUAGE = {"name": "python", "pygments_lexer": "ipython3"}
 
 
-def _language(provenance: Provenance) -> Notebook:
+def _language(provenance: Provenance) -> dict[str, Any]:
     return {
         "kernelspec": {
             "name": "python3",

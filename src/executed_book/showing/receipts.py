@@ -10,7 +10,7 @@ import dataclasses
 import html
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypedDict
 
 from docutils import nodes
 from sphinx.transforms import SphinxTransform
@@ -46,11 +46,23 @@ def claims_of(chapter: Chapter) -> Iterator[tuple[str, str, Statement]]:
             yield name, claim_anchor(name, seen[name]), statement
 
 
-def receipts_of(chapter: Chapter, run: Run) -> dict[str, dict[str, Any]]:
-    """For each check that is named, what its cell shows: plain data, by its name."""
-    found: dict[str, dict[str, Any]] = {}
+class Receipt(TypedDict):
+    """What the cell of a check shows: when and where it passed, and what it holds.
+
+    Plain data, since it travels in a notebook. A claim is the place of a sentence, and
+    the sentence.
+    """
+
+    name: str
+    passed: tuple[str, str]
+    claims: list[tuple[str, str]]
+
+
+def receipts_of(chapter: Chapter, run: Run) -> dict[str, Receipt]:
+    """For each check that is named, what its cell shows, by its name."""
+    found: dict[str, Receipt] = {}
     for name, anchor, statement in claims_of(chapter):
-        new = {"name": name, "passed": _passed(run), "claims": []}
+        new: Receipt = {"name": name, "passed": _passed(run), "claims": []}
         found.setdefault(name, new)["claims"].append((anchor, statement.text))
     return found
 
@@ -140,7 +152,7 @@ def _keep_together(tick: nodes.raw) -> None:
         tick.parent[place - 1] = nodes.Text(before.rstrip() + "\N{NO-BREAK SPACE}")
 
 
-def _add(cell: nodes.container, receipt: dict[str, Any]) -> None:
+def _add(cell: nodes.container, receipt: Receipt) -> None:
     parts = cell.findall(nodes.container)
     shown = (p for p in parts if p.get("nb_element") == "cell_code_source")
     source = next(shown, None)
@@ -148,7 +160,7 @@ def _add(cell: nodes.container, receipt: dict[str, Any]) -> None:
     cell.insert(0 if source is None else cell.index(source) + 1, _note(receipt))
 
 
-def _note(receipt: dict[str, Any]) -> nodes.container:
+def _note(receipt: Receipt) -> nodes.container:
     when, where = map(html.escape, receipt["passed"])
     claims = "".join(
         f'<li><a href="#{html.escape(anchor)}">{html.escape(text)}</a></li>'

@@ -18,6 +18,8 @@ from bs4 import BeautifulSoup, Tag
 from markdownify import MarkdownConverter
 
 from ..book import ExecutedPage
+from ..model import Output
+from .notebook import NotebookCell
 
 #: What is on a page and says nothing on paper.
 _LEFT_OUT = (
@@ -129,13 +131,13 @@ def notebook_of_page(
     return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
 
 
-def _numbered(output: dict[str, Any], number: int) -> dict[str, Any]:
+def _numbered(output: Output, number: int) -> Output:
     if output["output_type"] == "execute_result":
         return {**output, "execution_count": number}
-    return dict(output)
+    return output
 
 
-def _installing(first: str) -> list[dict[str, Any]]:
+def _installing(first: str) -> list[NotebookCell]:
     if not first:
         return []
     source = f"# What this notebook needs; run it once.\n{first}"
@@ -150,7 +152,7 @@ def _installing(first: str) -> list[dict[str, Any]]:
     ]
 
 
-def _told(code: list[dict[str, Any]], soup: BeautifulSoup) -> Iterator[dict[str, Any]]:
+def _told(code: list[NotebookCell], soup: BeautifulSoup) -> Iterator[NotebookCell]:
     """The page's text with the code cells in their places, and all of them."""
     sources = ["".join(cell["source"]).strip() for cell in code]
     shown = -1

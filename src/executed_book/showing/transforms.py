@@ -9,10 +9,11 @@ from typing import Any
 
 from docutils import nodes
 from sphinx.transforms import SphinxTransform
+from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx_design.shared import create_component
 
+from ..figures import dark_twin
 from ..platforms.records import slug
-from ..running.figures import dark_twin
 
 
 def _parts(node: nodes.Element, name: str) -> list[nodes.container]:
@@ -68,10 +69,7 @@ class DarkTwins(SphinxTransform):
     default_priority = 211
 
     def apply(self, **kwargs: Any) -> None:
-        if (
-            self.config.executed_book_figures != "themed"
-            or self.app.builder.name == "epub"
-        ):
+        if self.config.executed_book_figures != "themed":
             return
         for cell in _cells(self.document):
             for image in list(cell.findall(nodes.image)):
@@ -89,6 +87,18 @@ class DarkTwins(SphinxTransform):
         twin["classes"].append("only-dark")
         assert image.parent is not None
         image.parent.insert(image.parent.index(image) + 1, twin)
+
+
+class OneFigure(SphinxPostTransform):
+    """An EPUB has one theme, the light one: there a figure has no twin."""
+
+    builders = ("epub",)
+    default_priority = 1
+
+    def run(self, **kwargs: Any) -> None:
+        for image in list(self.document.findall(nodes.image)):
+            if "only-dark" in image["classes"] and image.parent is not None:
+                image.parent.remove(image)
 
 
 class ProgramBoxes(SphinxTransform):

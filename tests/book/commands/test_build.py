@@ -39,7 +39,7 @@ def with_records(*records: Record) -> Book:
 def test_whose_records_are_shown():
     tpu = dataclasses.replace(GPU, device_kind="TPU v5")
     book = with_records(Record(1, "a", [], GPU), Record(1, "a", [], tpu))
-    assert module._records_note(book) == "1 cells show a record of NVIDIA H200, TPU v5"
+    assert module._records_note(book) == "1 cell shows a record of NVIDIA H200, TPU v5"
     assert module._records_note(with_records()) == (
         "0 cells show a record of another platform"
     )

@@ -70,7 +70,7 @@ def pinning(tmp_path, monkeypatch) -> Pinning:
 def test_a_new_output_is_shown_and_kept_once_it_is_the_same_twice(pinning):
     said = pinning.pin("1", "1")
     assert "+| 1" in said
-    assert said[-1].endswith("; 1 chapters accepted anew")
+    assert said[-1].endswith("; 1 chapter accepted anew")
     assert pinning.kept == "1"
     first, again = pinning.asked
     assert (first.pins, again.only) == (None, {"one"})

@@ -12,8 +12,7 @@ from docutils.utils import new_document
 from executed_book.showing import transforms
 from executed_book.showing.transforms import program_box
 
-#: Sphinx would have its transforms ask for the builder in another way than by `app`.
-pytestmark = pytest.mark.filterwarnings("ignore:.*DarkTwins.app")
+LIGHT_DARK = ("light", "dark")
 
 
 def part(name: str, *children: nodes.Node, **fields: Any) -> nodes.container:
@@ -38,10 +37,9 @@ def applied(name: str, *cells: nodes.Node, **around: Any) -> nodes.document:
     """A document of these cells, after one transform."""
     document = new_document("page.md")
     config = SimpleNamespace(executed_book_figures=around.get("figures", "themed"))
-    builder = SimpleNamespace(name=around.get("builder", "html"))
-    app = SimpleNamespace(builder=builder, config=config)
+    builder = SimpleNamespace(name=around.get("builder", "html"), format="html")
     document.settings.env = SimpleNamespace(
-        app=app, _app=app, config=config, srcdir=around.get("source", "")
+        config=config, srcdir=around.get("source", ""), _builder_cls=builder
     )
     document += list(cells)
     getattr(transforms, name)(document).apply()
@@ -86,19 +84,19 @@ def test_a_figure_has_a_twin_for_the_dark(tmp_path):
     assert "#5fd0c5" in (tmp_path / "a-dark.svg").read_text()
 
 
-@pytest.mark.parametrize(
-    ("figures", "uri", "builder"),
-    [
-        ("svg", "/a.svg", "html"),
-        ("themed", "/a.png", "html"),
-        ("themed", "/a.svg", "epub"),
-    ],
-)
-def test_other_figures_have_none(tmp_path, figures, uri, builder):
+@pytest.mark.parametrize(("figures", "uri"), [("svg", "/a.svg"), ("themed", "/a.png")])
+def test_other_figures_have_none(tmp_path, figures, uri):
     image = nodes.image(uri=uri)
-    around = {"source": str(tmp_path), "figures": figures, "builder": builder}
+    around = {"source": str(tmp_path), "figures": figures}
     document = applied("DarkTwins", cell(image), **around)
     assert list(document.findall(nodes.image)) == [image]
+
+
+@pytest.mark.parametrize(("builder", "left"), [("html", 2), ("epub", 1)])
+def test_an_epub_has_the_light_figure_alone(builder, left):
+    twins = [nodes.image(uri=f"/{n}.svg", classes=[f"only-{n}"]) for n in LIGHT_DARK]
+    document = applied("OneFigure", cell(*twins), builder=builder)
+    assert list(document.findall(nodes.image)) == twins[:left]
 
 
 def test_an_image_in_the_text_has_none(tmp_path):

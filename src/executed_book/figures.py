@@ -6,7 +6,9 @@ so that the two can never show different data.
 """
 
 import re
-from typing import Any
+
+#: Matplotlib's rcParams, as far as JSON has them.
+Style = dict[str, str | float | bool | tuple[float, float] | None]
 
 INK, MUTED, GRID = "#1c2328", "#566067", "#dedbd2"
 
@@ -32,7 +34,7 @@ _COLOR = re.compile(r"#[0-9a-f]{6}\b", re.IGNORECASE)
 _ROOT = re.compile(r"<svg\b")
 
 
-def light_style() -> dict[str, Any]:
+def light_style() -> Style:
     """Return matplotlib's rcParams for a figure on the light theme.
 
     The background is transparent. Text is drawn as paths, so that a figure looks the

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from executed_book.running.figures import (
+from executed_book.figures import (
     CYCLE,
     DARK,
     INK,
