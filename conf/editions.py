@@ -79,7 +79,7 @@ def settle_page(
 
 #: Style sheets of what a site's pages do; a device that reads books knows none of it.
 _OF_SITES = re.compile(
-    r"_static/(mystnb\.|program|receipts|sphinx-design|design-style)"
+    r"_static/(mystnb\.|cells|program|provenance|receipts|sphinx-design)"
 )
 
 
