@@ -191,6 +191,7 @@ def editions(session: nox.Session) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     env = {"JAX_PLATFORMS": "cpu"}
     made, name = Path("_build/epub"), "just-after-execution"
+    shutil.rmtree(made, ignore_errors=True)  # what lies there goes into the book
     sphinx = ("-m", "sphinx", "-q", "-t", "epub", "-b", "epub", "-c", "conf")
     doctrees = ("-d", "_build/epub-doctrees")
     _python(session, *sphinx, *doctrees, "docs", str(made), env=env)
@@ -329,9 +330,13 @@ def drift(session: nox.Session) -> None:
 
 @nox.session(python=NEWEST, default=False)
 def references(session: nox.Session) -> None:
-    """Fetch anew what other projects document, for the links of names; see the diff."""
+    """Fetch anew what other projects document, for the links of names; see the diff.
+
+    `-- python=objects.inv` takes one list from a file, such as a package of the
+    documentation brings.
+    """
     _install(session, "docs")
-    _python(session, "conf/references.py", env={})
+    _python(session, "conf/references.py", *session.posargs, env={})
 
 
 @nox.session(python=NEWEST, default=False)

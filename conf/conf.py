@@ -130,9 +130,9 @@ html_theme_options = {
 
 epub_author = author
 epub_description = "JAX for people who know NumPy, with every output executed."
-epub_identifier = html_baseurl or whole_name
+epub_identifier = epub_uid = whole_name
 epub_publisher = author
-epub_scheme = "URL" if html_baseurl else "ID"
+epub_scheme = "ID"
 epub_basename = whole_name
 epub_copyright = copyright
 epub_css_files = ["book.css"]
@@ -146,6 +146,8 @@ if "tags" in globals() and tags.has("epub"):  # noqa: F821 (Sphinx gives it)
     html_static_path = [str(HERE / "epub")]
     html_css_files = html_js_files = []
     html_additional_pages = {}
+    # Notebooks and texts to take along are no part of it.
+    suppress_warnings += ["epub.unknown_project_files"]
     version = metadata.version("jax")
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import html
 import re
+import sys
 import urllib.request
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -26,8 +27,11 @@ SITES = {
     "equinox": "https://docs.kidger.site/equinox/",
     "flax": "https://flax.readthedocs.io/en/latest/",
     "jax": "https://docs.jax.dev/en/latest/",
+    "matplotlib": "https://matplotlib.org/stable/",
     "numpy": "https://numpy.org/doc/stable/",
     "optax": "https://optax.readthedocs.io/en/latest/",
+    "python": "https://docs.python.org/3/",
+    "sklearn": "https://scikit-learn.org/stable/",
 }
 
 #: What a short name in the text means on every page that says nothing else.
@@ -38,6 +42,9 @@ USUAL = {
     "lax": "jax.lax",
     "nnx": "flax.nnx",
     "np": "numpy",
+    "plt": "matplotlib.pyplot",
+    **{name: name for name in ("collections", "functools", "itertools", "math")},
+    **{name: name for name in ("operator", "os", "sys", "time", "warnings")},
 }
 
 #: Where a library describes what it also offers under a shorter name.
@@ -296,7 +303,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
 _OLD = {"py:module": "mod"}
 
 
-def as_list(content: bytes) -> str:
+def as_list(content: bytes, source: str) -> str:
     """A published inventory as a list of its Python names, a line each."""
     found = InventoryFile.loads(content, uri="").data
     rows = {
@@ -307,18 +314,44 @@ def as_list(content: bytes) -> str:
     }
     facts = next(iter(next(iter(found.values())).values()))
     project, version = facts.project_name, facts.project_version or "-"
-    head = f"# Sphinx inventory version 1\n# Project: {project}\n# Version: {version}\n"
+    head = (
+        "# Sphinx inventory version 1\n"
+        f"# Project: {project}, as {source} lists it\n"
+        f"# Version: {version}\n"
+    )
     return head + "\n".join(sorted(rows)) + "\n"
 
 
-def fetch() -> None:
-    """Write each library's list as its documentation publishes it today."""
-    for library, site in SITES.items():
-        with urllib.request.urlopen(urljoin(site, "objects.inv"), timeout=60) as answer:
-            text = as_list(answer.read())
+def fetch(sources: Mapping[str, str]) -> list[str]:
+    """Write libraries' lists anew; say which could not be had, and why."""
+    lost = []
+    for library, source in sources.items():
+        try:
+            text = as_list(_content(source), source)
+        except (OSError, ValueError) as error:
+            lost.append(f"{library}: {source}: {error}")
+            continue
         (_LISTS / f"{library}.txt").write_text(text, "utf-8")
-        print(f"{library}: {len(text.splitlines()) - 3} names")
+        print(f"{library}: {len(text.splitlines()) - 3} names from {source}")
+    return lost
+
+
+def _content(source: str) -> bytes:
+    if "://" not in source:
+        return Path(source).read_bytes()
+    with urllib.request.urlopen(source, timeout=60) as answer:
+        content: bytes = answer.read()
+    return content
+
+
+def _sources(arguments: list[str]) -> dict[str, str]:
+    """Where the lists come from: what each documentation publishes, or what is said."""
+    published = {name: urljoin(site, "objects.inv") for name, site in SITES.items()}
+    said = dict(argument.split("=", 1) for argument in arguments if "=" in argument)
+    if len(said) < len(arguments) or not said.keys() <= published.keys():
+        sys.exit(f"Say NAME=FILE, where NAME is one of {', '.join(published)}")
+    return said or published
 
 
 if __name__ == "__main__":
-    fetch()
+    sys.exit("\n".join(fetch(_sources(sys.argv[1:]))) or None)

@@ -171,6 +171,15 @@ def test_an_action_has_one_pin_everywhere() -> None:
     assert len({line.partition("@")[0] for line in uses}) == len(uses)
 
 
+def test_the_published_site_knows_its_address() -> None:
+    [build] = [
+        step
+        for step in steps(ROOT / ".github" / "workflows" / "book.yml")
+        if str(step.get("run", "")).endswith("-s docs")
+    ]
+    assert {"BOOK_URL", "BOOK_NOTEBOOKS", "BOOK_EDITIONS"} <= build["env"].keys()
+
+
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
 def test_workflow_needs_no_secret_and_may_only_read(workflow: Path) -> None:
     text = workflow.read_text()

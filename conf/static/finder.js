@@ -9,7 +9,7 @@
   const SILENT = new Set(
     ("a about an and any are as at be by can cannot can't could did do does doesn don for from get " +
       "getting give given gives got had has have how i if in inside into is isn it its jax jnp just like me my no of on " +
-      "only or our so t than that the their them then there they this to too use used using very " +
+      "only or our so t than that the their them then there they this to too turn use used using very " +
       "want was way within we what when where which why will with would you your s").split(" "),
   );
 
@@ -56,6 +56,9 @@
     [/\bcustom (derivatives?|gradients?)\b/g, "custom_vjp custom_jvp"],
     [/\bdynamic shapes?\b/g, "shape size static"],
     [/\bfirst call\b/g, "compile"],
+    [/\b(most|all|much) (of )?(the )?time\b|\bhotspots?\b|\bbottlenecks?\b/g, "profiling operations"],
+    [/\bwithout (running|executing|a run)\b|\bbefore running\b/g, "lower ahead shapes"],
+    [/\b(upgrad\w*|new version|newer version|broke|no longer (works|exists)|removed from)\b/g, "older names releases"],
   ];
 
   /* Each line: words that stand for one another. */
@@ -100,8 +103,9 @@
   const stemmer = typeof EnglishStemmer === "function" ? new EnglishStemmer() : null;
   const stems = new Map();
 
-  /* A vector has nothing to do with vectorizing, whose stem would be the same. */
-  const apart = (word) => (/^vectori[sz]/.test(word) ? "vectoriz" : null);
+  /* Words whose stems are those of others that they have nothing to do with: vector and
+   * vectorizing, the transformations of functions and the network named transformer. */
+  const apart = (word) => /^(vectori[sz]|transformer)/.exec(word)?.[1].replace("ris", "riz") ?? null;
 
   function stem(word) {
     if (!stems.has(word)) {

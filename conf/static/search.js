@@ -200,8 +200,12 @@
         return words.every((word) => said.includes(word));
       });
       if (text && !shown.length) {
-        const found = (await finder()).messages.find(field.value);
-        const ids = found.slice(0, 5).map(({ entry }) => entry.id);
+        const engine = await finder();
+        const pasted = engine.messages.find(field.value);
+        // Not a message: words, which may be other ones than the message has.
+        const found = pasted.length ? pasted : engine.find(field.value, { limit: Infinity });
+        const known = new Set(engine.messages.known.map(({ entry }) => entry));
+        const ids = found.filter(({ entry }) => known.has(entry)).slice(0, 5).map(({ entry }) => entry.id);
         shown = rows.filter((row) => ids.includes(row.querySelector("a").hash.slice(1)));
       }
       for (const row of rows) row.hidden = !shown.includes(row);

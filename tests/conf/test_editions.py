@@ -51,6 +51,49 @@ def test_what_a_cell_displays_becomes_well_formed(editions):
     assert "".join(root.itertext()) == "Morea \xa0 b"
 
 
+def test_a_summary_says_one_thing_and_drawings_keep_their_names(editions):
+    folded = (
+        '<details><summary aria-label="Toggle"><p class="collapsed">Show it</p>'
+        '<p class="expanded">Hide it</p></summary><p>x</p></details>'
+    )
+    root = ET.fromstring(f"<body>{editions.well_formed(folded)}</body>")
+    assert [*map(len, root.iter("summary"))] == [0]
+    assert "".join(root.itertext()) == "Show itx"
+    drawn = editions.well_formed('<svg viewBox="0 0 1 1"><path d="M0"/></svg>')
+    assert ' viewBox="0 0 1 1"' in drawn
+
+
+def test_a_drawing_needs_no_network(editions):
+    drawing = (
+        '<?xml version="1.0"?>\n<!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN"\n'
+        ' "http://www.w3.org/Graphics/SVG/1.1/DTD/svg11.dtd">\n'
+        '<svg><path id="a"/><path d="M0"/><path id="b" d="M1"/></svg>'
+    )
+    assert editions.settle_drawing(drawing) == (
+        '<?xml version="1.0"?>\n'
+        '<svg><path d="" id="a"/><path d="M0"/><path id="b" d="M1"/></svg>'
+    )
+
+
+def test_an_epub_lists_what_it_holds(build):
+    made = build("epub", f"# Page\n\nOne {DISPLAYED}\n")
+    with zipfile.ZipFile(made / "a-book.epub") as packed:
+        listing = packed.read("content.opf").decode()
+        names = packed.namelist()
+        assert packed.getinfo("mimetype").compress_type == zipfile.ZIP_STORED
+    assert names[0] == "mimetype"
+    items = ET.fromstring(listing).findall(".//{*}manifest/{*}item")
+    held = {item.get("href"): item.get("properties") for item in items}
+    assert held["index.xhtml"] == "svg"
+    assert not held.keys() - set(names)
+    order = [
+        ref.get("idref")
+        for ref in ET.fromstring(listing).iter()
+        if "idref" in ref.attrib
+    ]
+    assert len(order) == len(set(order)) > 1
+
+
 def test_every_page_of_an_epub_is_xml(build):
     made = build("epub", f"# Page\n\n{DISPLAYED}\n")
     with zipfile.ZipFile(made / "a-book.epub") as packed:

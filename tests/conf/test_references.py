@@ -101,20 +101,58 @@ def test_names_in_text(references):
 
 
 def test_every_list_can_be_read(references):
-    for library in references.SITES:
-        assert any(name.startswith(f"{library}.") for name in references.inventory())
+    addresses = {target.address for target in references.inventory().values()}
+    for site in references.SITES.values():
+        assert any(address.startswith(site) for address in addresses)
 
 
-def test_a_published_inventory_becomes_a_list(references):
-    rows = b"jax.jit py:function 1 a/jax.jit.html#$ -\njax py:module 0 jax.html#m -\n"
-    head = b"# Sphinx inventory version 2\n# Project: JAX\n# Version: 9\n# zlib\n"
-    assert references.as_list(head + zlib.compress(rows)).splitlines() == [
+def test_names_of_python_and_of_what_draws_and_brings_data(references):
+    code = (
+        "import time\nimport matplotlib.pyplot as plt\nfrom functools import partial\n"
+        "from sklearn.datasets import load_digits\n"
+        "partial(f)\nplt.subplots()\ntime.perf_counter()\nprint(len(x))\n"
+    )
+    assert [name for _, name in links(references.linked(page(code)))] == [
+        "module-time",
+        "module-matplotlib.pyplot",
+        "functools.partial",
+        "sklearn.datasets.load_digits",
+        "matplotlib.pyplot.subplots",
+        "time.perf_counter",
+    ]
+
+
+ROWS = b"jax.jit py:function 1 a/jax.jit.html#$ -\njax py:module 0 jax.html#m -\n"
+HEAD = b"# Sphinx inventory version 2\n# Project: JAX\n# Version: 9\n# zlib\n"
+
+
+def test_a_published_inventory_becomes_a_list(
+    references, monkeypatch, tmp_path: Path, capsys
+):
+    published = tmp_path / "objects.inv"
+    published.write_bytes(HEAD + zlib.compress(ROWS))
+    monkeypatch.setattr(references, "_LISTS", tmp_path)
+    assert references.fetch({"jax": str(published)}) == []
+    assert (tmp_path / "jax.txt").read_text().splitlines() == [
         "# Sphinx inventory version 1",
-        "# Project: JAX",
+        f"# Project: JAX, as {published} lists it",
         "# Version: 9",
         "jax mod jax.html",
         "jax.jit function a/jax.jit.html",
     ]
+    assert capsys.readouterr().out == f"jax: 2 names from {published}\n"
+
+
+def test_a_list_that_cannot_be_had_leaves_the_old_one(
+    references, monkeypatch, tmp_path: Path
+):
+    (tmp_path / "jax.txt").write_text("old")
+    (tmp_path / "damaged.inv").write_bytes(b"<html>")
+    monkeypatch.setattr(references, "_LISTS", tmp_path)
+    for name in ("missing.inv", "damaged.inv"):
+        [said] = references.fetch({"jax": str(tmp_path / name)})
+        assert said.startswith(f"jax: {tmp_path / name}: ")
+    assert (tmp_path / "jax.txt").read_text() == "old"
 
 
 def test_a_book_is_built_with_them(tmp_path: Path):

@@ -53,3 +53,14 @@ def test_axe_finds_nothing(browser: Browser, address: str, name: str):
         }
     context.close()
     assert said == set()
+
+
+def test_a_card_shows_that_it_has_the_focus(browser: Browser, address: str):
+    page = browser.new_page()
+    page.goto(address + "index.html")
+    page.keyboard.press("Tab")  # the link that skips to the content
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    card = page.locator(".sd-card:has(:focus)")
+    assert card.evaluate("card => getComputedStyle(card).outlineStyle") == "solid"
+    page.close()

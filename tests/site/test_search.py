@@ -93,6 +93,9 @@ def test_the_finders_field_filters_the_messages(browser: Browser, address: str):
         " allocating 99999999999 bytes."
     )
     page.locator("#all-messages tbody tr:visible", has_text="RESOURCE").wait_for()
+    page.locator(".message-filter").fill("leaked tracer")
+    page.locator("#all-messages tbody tr:visible", has_text="Tracer").first.wait_for()
+    assert 0 < rows.count() <= 5
     page.close()
 
 
