@@ -157,6 +157,8 @@ def table(name: str, found: dict[str, dict]) -> str:
     )
     memory = (f"{run['megabytes']:.0f}" for run in found.values())
     writer.writerow(["peak memory in MB", *memory])
+    writer.writerow(["run on", *(run["date"] for run in found.values())])
+    writer.writerow(["with JAX", *(run["jax"] for run in found.values())])
     return file.getvalue()
 
 

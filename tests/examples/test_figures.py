@@ -18,7 +18,11 @@ def faults(removed: float) -> dict:
     return {name: {"noise removed": removed + i} for i, name in enumerate(setups)}
 
 
-def test_runs_are_kept_in_the_order_of_their_seeds(tmp_path: Path):
+def test_runs_are_kept_in_the_order_of_their_seeds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(figures.time, "strftime", lambda form: "2001-02-03")
+    monkeypatch.setattr(figures, "version", lambda name: "0.12.0")
     for seed in (1, 0):
         run = figures.Run(faults(seed / 10), 12.6, 345.4)
         figures.keep("faults", seed, run, tmp_path)
@@ -30,6 +34,8 @@ def test_runs_are_kept_in_the_order_of_their_seeds(tmp_path: Path):
         '"noise removed, scale of inputs",3.000,3.100\n'
         "CPU seconds,13,13\n"
         "peak memory in MB,345,345\n"
+        "run on,2001-02-03,2001-02-03\n"
+        "with JAX,0.12.0,0.12.0\n"
     )
 
 
@@ -59,3 +65,9 @@ def test_runs_that_are_kept_hold_what_a_new_one_has_to(
     for seed, run in json.loads(path.read_text()).items():
         monkeypatch.setattr(module, "run", lambda *_, run=run: run["results"])
         judge(int(seed), path.parent)
+
+
+@pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
+def test_tables_are_those_of_the_runs_that_are_kept(path: Path):
+    found = json.loads(path.read_text())
+    assert path.with_suffix(".csv").read_text() == figures.table(path.stem, found)
