@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser
 
-from .conftest import PAGES
+from .conftest import PAGES, SITE
 
 RULES = {
     "resultTypes": ["violations"],
@@ -53,6 +55,17 @@ def test_axe_finds_nothing(browser: Browser, address: str, name: str):
         }
     context.close()
     assert said == set()
+
+
+def test_folded_things_are_named_by_what_they_show():
+    folded = re.compile(r'<details class="admonition hide[^>]*>\s*<summary([^>]*)>')
+    found = [
+        (name, attributes)
+        for name in PAGES
+        for attributes in folded.findall((SITE / name).read_text())
+    ]
+    assert len(found) > 100
+    assert [one for one in found if "aria-label" in one[1]] == []
 
 
 def test_a_card_shows_that_it_has_the_focus(browser: Browser, address: str):

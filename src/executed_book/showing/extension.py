@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from myst_nb.sphinx_ import HideCodeCellNode, depart_HideCellInput
 from myst_nb.sphinx_ import Parser as NotebookParser
 from myst_parser.parsers.sphinx_ import MystParser
 from sphinx.application import Sphinx
@@ -39,6 +40,7 @@ from .transforms import (
     PlainMessages,
     ProgramBoxes,
     RecordTabs,
+    visit_folded,
 )
 from .values import ValueRole, line_up
 
@@ -341,6 +343,8 @@ def setup_extension(app: Sphinx) -> None:
     ):
         app.add_transform(transform)
     app.add_post_transform(OneFigure)
+    folded = (visit_folded, depart_HideCellInput)
+    app.add_node(HideCodeCellNode, override=True, html=folded)
     for name in ("cells", "program", "provenance", "receipts"):
         app.add_css_file(f"{name}.css")
     for name in ("program", "receipts"):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from myst_nb.sphinx_ import HideCodeCellNode, visit_HideCellInput
 from sphinx.transforms import SphinxTransform
 from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx.writers.html5 import HTML5Translator
 from sphinx_design.shared import create_component
 
 from ..figures import dark_twin
@@ -49,6 +52,17 @@ class MarkVaryingOutputs(SphinxTransform):
             for output in _parts(cell, "cell_code_output"):
                 if marked or any(output.findall(nodes.raw)):
                     output["classes"].append("no-search")
+
+
+def visit_folded(translator: HTML5Translator, node: HideCodeCellNode) -> None:
+    """Open a folded cell, named for screen readers by what it shows, as on the screen.
+
+    MyST-NB names each of them alike, "Toggle hidden content".
+    """
+    visit_HideCellInput(translator, node)
+    body = translator.body
+    for place in range(len(body) - 4, len(body)):
+        body[place] = re.sub(r'<summary aria-label="[^"]*">', "<summary>", body[place])
 
 
 class PlainMessages(SphinxTransform):
