@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 def setup(app: "Sphinx") -> "ExtensionMetadata":
     """Set up the Sphinx extension."""
+    from pathlib import Path
+
     from .showing.extension import metadata, setup_extension
 
     setup_extension(app)
-    return metadata()
+    return metadata(Path(app.confdir))

@@ -35,6 +35,24 @@ def test_prose_alone_executes_nothing_and_is_rendered(two):
     assert "New prose." in two.html("one")
 
 
+def test_a_changed_renderer_renders_all_and_executes_nothing(two):
+    conf, footer = two.root / "conf" / "conf.py", two.root / "conf" / "footer.py"
+    said = (
+        "def say(app, name, template, context, doctree):\n"
+        "    context['body'] = context.get('body', '') + 'SAID'\n\n"
+        "def setup(app):\n    app.connect('html-page-context', say)\n"
+    )
+    conf.write_text(
+        f"{conf.read_text()}\nimport sys\nextensions.append('footer')\n"
+        "sys.path.insert(0, str(Path(__file__).parent))\n"
+    )
+    for words in ("first words", "other words"):
+        footer.write_text(said.replace("SAID", words))
+        assert "0 to execute" in two.built()
+        assert words in two.html("one")
+        assert words in two.html("two")
+
+
 def test_a_changed_cell_executes_its_chapter_alone(two):
     two.chapter("one", "print('uno')")
     assert "1 to execute" in two.built()

@@ -25,6 +25,7 @@ from ..errors import BookError
 from ..files import write_whole
 from ..model import Chapter
 from ..reading.chapters import read_page
+from ..running.fingerprint import digest, file_digest
 from ..settings import OPTIONS, PREFIX, Settings, settings_of
 from .changes import changed_pages, note_contents
 from .images import settle_images
@@ -351,6 +352,19 @@ def setup_extension(app: Sphinx) -> None:
         app.add_js_file(f"{name}.js", loading_method="defer")
 
 
-def metadata() -> ExtensionMetadata:
-    """What Sphinx wants to know of an extension."""
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
+def metadata(config: Path) -> ExtensionMetadata:
+    """What Sphinx wants to know of an extension.
+
+    Pages are rendered anew if the code has changed that renders them: the engine's, or
+    a book's own, which lies beside its `conf.py` in the folder `config`.
+    """
+    engine = Path(__file__).parents[1]
+    folders = (engine / "reading", engine / "showing", config)
+    code = [path for folder in folders for path in sorted(folder.glob("*.py"))]
+    rendering = digest([[path.name, file_digest(path)] for path in code])
+    return {
+        "version": "1",
+        "env_version": int(rendering, 16),
+        "parallel_read_safe": True,
+        "parallel_write_safe": True,
+    }
