@@ -43,12 +43,22 @@ def summary(view: Lens) -> list[str]:
         f"{count(len(view.primitives), 'primitive')} in",
         *([f"{gone:,} gone"] if gone else []),
         f"{count(len(view.kernels), 'kernel')} out",
-        figure(view.costs.flops, "FLOP"),
+        figure(operations(view.costs), "FLOP"),
         f"{figure(view.costs.bytes_accessed, 'byte')} accessed",
     ]
     if view.costs.devices > 1:
         parts.append(f"on each of {view.costs.devices} devices")
     return parts
+
+
+def operations(costs: Costs) -> float | None:
+    """The floating-point operations, an exponential or a sine counted as one.
+
+    XLA counts these apart; what a kernel does and what all do are to add up.
+    """
+    if costs.flops is None:
+        return costs.transcendentals
+    return costs.flops + (costs.transcendentals or 0)
 
 
 def compile_time(costs: Costs) -> str:
@@ -166,8 +176,7 @@ def cost_words(costs: Costs) -> str:
     """Write what a kernel costs in one run, as far as XLA knows."""
     if costs.bytes_accessed is None:
         return "cost unknown"
-    flops = (costs.flops or 0) + (costs.transcendentals or 0)
-    return f"{flops:,.0f} FLOP {costs.bytes_accessed:,.0f} B"
+    return f"{operations(costs) or 0:,.0f} FLOP {costs.bytes_accessed:,.0f} B"
 
 
 def origins(kernel: Kernel) -> str:
