@@ -154,7 +154,7 @@ def tests(session: nox.Session) -> None:
         return
     # The tests of the pages measure, and share the work between the cores themselves.
     # Most others start commands and wait for them: more of these than there are cores.
-    shared = ("-n3", "--dist=loadgroup", "--no-loadscope-reorder", "--durations=25")
+    shared = ("-n3", "--dist=loadfile", "--no-loadscope-reorder", "--durations=25")
     shared += ("--ignore=tests/docs",)
     parts = [shared, ("--durations=5", "tests/docs")]
     if session.python == OLDEST:  # the book is built on the newest

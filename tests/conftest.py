@@ -8,26 +8,13 @@ import pytest
 # JAX reads this when it is imported, so it comes before anything imports JAX.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
-#: Files with tests of many seconds each, which several processes share.
+#: Files with tests of many seconds each.
 LONG = ("examples/test_systems.py", "test_lens_sweep.py", "programs/test_corpus.py")
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the long tests, and keep together those that share a fixture.
-
-    These are the tests of a file; of the long ones those of one case.
-    """
-    items.sort(key=lambda item: not _is_long(item))
-    for item in items:
-        group = item.nodeid.partition("::")[0]
-        if _is_long(item) and (case := getattr(item, "callspec", None)):
-            group += f"-{case.params.get('name', case.id)}"
-        item.add_marker(pytest.mark.xdist_group(group))
-
-
-def _is_long(item: pytest.Item) -> bool:
-    return item.path.as_posix().endswith(LONG)
+    """Begin with the long tests, so that no process is left with one at the end."""
+    items.sort(key=lambda item: not item.path.as_posix().endswith(LONG))
 
 
 def pytest_configure() -> None:
