@@ -75,7 +75,6 @@ OUR_CONF = """\
 project = "Ours"
 extensions = ["myst_nb", "sphinx_design", "executed_book"]
 html_theme = "sphinx_book_theme"
-html_math_renderer = "mathml"
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath"]
 suppress_warnings = ["myst", "ref", "toc", "docutils", "misc.highlighting_failure"]
 """
