@@ -154,8 +154,10 @@ def tests(session: nox.Session) -> None:
         return
     # The tests of the pages measure, and share the work between the cores themselves.
     # Most others start commands and wait for them: more of these than there are cores.
-    shared = ("-n3", "--dist=loadfile", "--no-loadscope-reorder", "--durations=25")
-    shared += ("--ignore=tests/docs",)
+    shared = (
+        *("-n3", "--dist=loadfile", "--no-loadscope-reorder"),
+        *("--durations=25", "--ignore=tests/docs"),
+    )
     parts = [shared, ("--durations=5", "tests/docs")]
     if session.python == OLDEST:  # the book is built on the newest
         parts = [(*parts[0], "--ignore=tests/book", "--ignore=tests/browser")]

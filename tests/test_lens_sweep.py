@@ -24,7 +24,7 @@ from .lens_sweep import sweep, table
     ],
 )
 def test_nothing_is_wrong(family, slopes, fewest, capsys):
-    if sys.version_info < (3, 12) and fewest > 100:
+    if sys.version_info < (3, 12) and family in ("numpy", "lax"):
         pytest.skip("the session `instruments` looks at these on the oldest JAX")
     with jax.numpy_dtype_promotion("standard"):
         found = sweep(family, slopes)

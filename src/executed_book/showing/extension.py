@@ -359,8 +359,7 @@ def metadata(config: Path) -> ExtensionMetadata:
     a book's own, which lies beside its `conf.py` in the folder `config`.
     """
     engine = Path(__file__).parents[1]
-    folders = (engine / "reading", engine / "showing", config)
-    code = [path for folder in folders for path in sorted(folder.glob("*.py"))]
+    code = [*sorted(engine.rglob("*.py")), *sorted(config.glob("*.py"))]
     rendering = digest([[path.name, file_digest(path)] for path in code])
     return {
         "version": "1",

@@ -59,10 +59,11 @@ def visit_folded(translator: HTML5Translator, node: HideCodeCellNode) -> None:
 
     MyST-NB names each of them alike, "Toggle hidden content".
     """
+    begin = len(translator.body)
     visit_HideCellInput(translator, node)
-    body = translator.body
-    for place in range(len(body) - 4, len(body)):
-        body[place] = re.sub(r'<summary aria-label="[^"]*">', "<summary>", body[place])
+    opened = "".join(translator.body[begin:])
+    named = re.sub(r'<summary aria-label="[^"]*">', "<summary>", opened)
+    translator.body[begin:] = [named]
 
 
 class PlainMessages(SphinxTransform):
