@@ -7,6 +7,7 @@ order, and all bear one date.
 from __future__ import annotations
 
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,17 +20,35 @@ _NOT_IN_IT = ("jupyter_execute", ".buildinfo", "_static/locales", "_static/scrip
 
 
 def pack(site: Path, name: str) -> Path:
-    """Pack the site into one file below its own downloads."""
+    """Pack the site into one file below its own downloads, unless that holds it."""
     target = site / "_downloads" / f"{name}.zip"
     target.parent.mkdir(exist_ok=True)
+    members = {
+        f"{name}/{path.relative_to(site).as_posix()}": path.read_bytes()
+        for path in sorted(_files(site))
+    }
+    if _holds(target, members):
+        return target
     target.unlink(missing_ok=True)
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as packed:
-        for path in sorted(_files(site)):
-            inside = path.relative_to(site).as_posix()
-            member = zipfile.ZipInfo(f"{name}/{inside}", _LONG_AGO)
+        for inside, content in members.items():
+            member = zipfile.ZipInfo(inside, _LONG_AGO)
             member.compress_type = zipfile.ZIP_DEFLATED
-            packed.writestr(member, path.read_bytes())
+            packed.writestr(member, content)
     return target
+
+
+def _holds(target: Path, members: dict[str, bytes]) -> bool:
+    """Whether a zip of an earlier build has just these members, by their checksums."""
+    try:
+        with zipfile.ZipFile(target) as packed:
+            kept = [(m.filename, m.file_size, m.CRC) for m in packed.infolist()]
+    except (OSError, zipfile.BadZipFile):
+        return False
+    return kept == [
+        (inside, len(content), zlib.crc32(content))
+        for inside, content in members.items()
+    ]
 
 
 def _files(site: Path) -> Iterator[Path]:

@@ -243,8 +243,9 @@ def _warning(text: str) -> str:
 
 def _noise(chapter: Chapter, cell: Cell, result: CellResult) -> Iterator[PageError]:
     """No output carries what is true on one machine only."""
+    patterns = (*NOISE, *_own_paths())
     for text in shown_texts(result):
-        for pattern, what in (*NOISE, *_own_paths()):
+        for pattern, what in patterns:
             if found := pattern.search(text):
                 line = text[text.rfind("\n", 0, found.start()) + 1 :].split("\n")[0]
                 yield PageError(
@@ -257,18 +258,15 @@ def _noise(chapter: Chapter, cell: Cell, result: CellResult) -> Iterator[PageErr
                 break
 
 
-def _own_paths() -> Iterator[tuple[re.Pattern[str], str]]:
+def _own_paths() -> list[tuple[re.Pattern[str], str]]:
     """The folders of this machine, whatever they are called."""
-    folders = {
-        sys.prefix,
-        sys.base_prefix,
-        tempfile.gettempdir(),
-        Path.home(),
-        Path.cwd(),
-    }
-    for folder in sorted(map(str, folders), key=len, reverse=True):
-        if folder.count(os.sep) > 1 or len(folder) > 5:
-            yield re.compile(re.escape(folder + os.sep)), "a machine path"
+    places = (sys.prefix, sys.base_prefix, tempfile.gettempdir(), Path.home(), Path.cwd())
+    folders = sorted(set(map(str, places)), key=len, reverse=True)
+    return [
+        (re.compile(re.escape(folder + os.sep)), "a machine path")
+        for folder in folders
+        if folder.count(os.sep) > 1 or len(folder) > 5
+    ]
 
 
 def _described(chapter: Chapter, cell: Cell, result: CellResult) -> Iterator[PageError]:

@@ -175,8 +175,9 @@ def _files(folder: Path) -> Iterator[str]:
     for base, folders, names in os.walk(folder):
         # A link to a folder is listed as a folder, and is not ours either.
         links = [name for name in folders if Path(base, name).is_symlink()]
+        inside = Path(base).relative_to(folder)
         for name in (*names, *links):
-            yield Path(base, name).relative_to(folder).as_posix()
+            yield (inside / name).as_posix()
 
 
 def _written(folder: Path) -> set[str]:

@@ -4,9 +4,6 @@ import ast
 import re
 from collections.abc import Sequence
 
-import nbformat
-from nbformat import NotebookNode
-
 from .assembly import Edit, awaiting, edit, indented, is_displayed, printed
 from .cells import ParsedCell, SourceCell
 from .magics import commented
@@ -103,12 +100,14 @@ def _expected_to_raise(text: str, announced: str) -> str:
     )
 
 
-def notebook(parts: Sequence[SourceCell | str]) -> NotebookNode:
-    """A chapter as a notebook without outputs; `parts` as in `script`.
+def notebook(parts: Sequence[SourceCell | str]) -> str:
+    """A chapter as the file of a notebook without outputs; `parts` as in `script`.
 
     Cells that are announced to raise carry the tag `raises-exception`, so that running
     all cells goes on after them.
     """
+    import nbformat  # with its validator, which a build of kept chapters never asks
+
     v4 = nbformat.v4
     cells = []
     for i, part in enumerate(parts):
@@ -120,6 +119,6 @@ def notebook(parts: Sequence[SourceCell | str]) -> NotebookNode:
         code = part.code.strip("\n")
         cells.append(v4.new_code_cell(code, id=f"part-{i}", metadata=metadata))
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    made: NotebookNode = v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
+    made = v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
     nbformat.validate(made)
-    return made
+    return f"{nbformat.writes(made)}\n"

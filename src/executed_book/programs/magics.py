@@ -12,8 +12,6 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from IPython.core.inputtransformer2 import TransformerManager
-
 #: A magic without a counterpart in Python: its line, and what it is.
 Magic = tuple[int, str]
 
@@ -44,6 +42,8 @@ def python_of(code: str) -> tuple[str, ast.Module, list[Magic]]:
 
 
 def _transformed(code: str) -> tuple[str, ast.Module, list[Magic]]:
+    from IPython.core.inputtransformer2 import TransformerManager  # few cells need it
+
     source, unknown = _cell_magic(code)
     text = TransformerManager().transform_cell(source) if source.strip() else ""
     skipped = len(source) - len(source.lstrip("\n"))

@@ -12,9 +12,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import nbformat
-from nbformat import NotebookNode
-
 from ..checking.text import has_value
 from ..errors import PageError
 from ..model import Cell, CellResult, Chapter, Executed
@@ -59,7 +56,7 @@ def snippets_of(executed: Executed, store: Store) -> tuple[Snippets, list[PageEr
     made = Snippets(
         programs,
         chapter_script(executed),
-        nbformat.writes(chapter_notebook(executed)) + "\n",
+        notebook(_parts(executed)),
     )
     if not errors:
         store.save(chapter.docname, key, asdict(made))
@@ -171,11 +168,6 @@ def _no_program(chapter: Chapter, cell: Cell, failure: NoFaithfulProgram) -> Pag
 def chapter_script(executed: Executed) -> str:
     """The chapter as one script that runs to its end."""
     return script(_parts(executed), page_header(executed))
-
-
-def chapter_notebook(executed: Executed) -> NotebookNode:
-    """The chapter as a notebook without outputs."""
-    return notebook(_parts(executed))
 
 
 def _parts(executed: Executed) -> list[SourceCell | str]:

@@ -12,7 +12,8 @@ import functools
 import hashlib
 import importlib.metadata
 import pickle
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from ..errors import PageError
@@ -21,8 +22,7 @@ from ..model import Chapter, Statement
 from .chapters import Reading, decode, docname_of, read_page
 
 #: A cell's source may stand in a file of its own, which the page's text does not show.
-_LOADS = ":load:"
-
+_LOADS = re.compile(r"^[ \t]*:?load:(.*)$", re.MULTILINE)
 
 #: What is kept of a page: the chapter if it is one, its sentences, whether it counts.
 Kept = tuple[Chapter | None, tuple[Statement, ...], bool]
@@ -63,7 +63,7 @@ class Readings:
                 has_counts=has_counts,
             )
         reading = read_page(path, source, rules, text, claims)
-        if not reading.errors and _LOADS not in text:
+        if not reading.errors:
             _keep(file, key, (reading.chapter, reading.statements, reading.has_counts))
         return reading
 
@@ -93,8 +93,19 @@ def _key(
     claims: Mapping[str, Collection[str]],
 ) -> str:
     asked = repr(sorted(rules)) + repr(sorted(claims.items()))
-    parts = [text, str(path), str(source), asked, _code()]
+    parts = [text, *_loaded(text, path), str(path), str(source), asked, _code()]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _loaded(text: str, path: Path) -> Iterator[str]:
+    """A digest of each file that the page may take a cell from."""
+    for name in _LOADS.findall(text):
+        try:
+            content = path.parent.joinpath(name.strip().strip("\"'")).read_bytes()
+        except (OSError, ValueError):
+            yield ""  # reading the page tells what is wrong
+        else:
+            yield hashlib.sha256(content).hexdigest()
 
 
 @functools.cache

@@ -33,7 +33,6 @@ from .notebook import Notebook, notebook_of, stored_notebook, unexecuted_noteboo
 from .receipts import CheckRole, CountRole, NoCheckRole, Receipts
 from .same_twice import complete_search_index, copy_notebook_styles
 from .stamp import stamp
-from .taken import markdown_of, notebook_of_page
 from .transforms import (
     DarkTwins,
     MarkVaryingOutputs,
@@ -165,6 +164,8 @@ class Showing:
             return {}
         if app.builder.name == "epub":  # it is taken away whole
             return {}
+        from .taken import markdown_of, notebook_of_page  # few builds write all pages
+
         site = str(app.config.html_baseurl or "")
         files = {"Markdown (.md)": f"_downloads/{docname}.md"}
         texts = [markdown_of(body, docname, site)]

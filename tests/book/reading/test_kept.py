@@ -81,3 +81,15 @@ def test_a_broken_file_in_the_cache_costs_a_parsing(read, content: bytes | None)
     again, _, parsed = read()
     assert parsed == ["one"]
     assert again == first
+
+
+def test_a_page_with_a_cell_from_a_file_is_kept_as_long_as_both_are_the_same(read):
+    (read.source / "cell.py").write_text("x = 1")
+    (read.source / "one.md").write_text(PAGE.replace("x = 41", ":load: cell.py\n"))
+    assert read()[2] == ["one"]
+    assert read()[2] == []
+    (read.source / "cell.py").write_text("x = 2")
+    assert read()[2] == ["one"]
+    (read.source / "cell.py").unlink()
+    chapters, errors, _ = read()
+    assert "cannot be read" in str(errors[0])

@@ -1,0 +1,59 @@
+"""The whole book to take along as a zip."""
+
+import os
+import zipfile
+from pathlib import Path
+
+import pytest
+
+CONF = Path(__file__).parents[2] / "conf"
+
+
+@pytest.fixture
+def whole(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.syspath_prepend(CONF)
+    import whole
+
+    return whole
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """A small site."""
+    (tmp_path / "_static").mkdir()
+    (tmp_path / "index.html").write_text("<p>one</p>")
+    (tmp_path / "_static" / "sheet.css").write_text("p { color: red }")
+    return tmp_path
+
+
+def test_the_zip_holds_the_pages_in_the_same_bytes_each_time(whole, site):
+    packed = whole.pack(site, "book")
+    first = packed.read_bytes()
+    with zipfile.ZipFile(packed) as book:
+        assert book.namelist() == ["book/_static/sheet.css", "book/index.html"]
+        assert book.read("book/index.html") == b"<p>one</p>"
+    packed.unlink()
+    assert whole.pack(site, "book").read_bytes() == first
+
+
+def test_it_is_packed_again_only_when_the_pages_have_changed(whole, site):
+    packed = whole.pack(site, "book")
+    os.utime(packed, (0, 0))
+    whole.pack(site, "book")
+    assert packed.stat().st_mtime == 0
+    (site / "index.html").write_text("<p>two</p>")
+    whole.pack(site, "book")
+    with zipfile.ZipFile(packed) as book:
+        assert book.read("book/index.html") == b"<p>two</p>"
+    (site / "_static" / "sheet.css").unlink()
+    whole.pack(site, "book")
+    with zipfile.ZipFile(packed) as book:
+        assert book.namelist() == ["book/index.html"]
+
+
+@pytest.mark.parametrize("content", [b"", b"no zip"])
+def test_a_broken_zip_is_replaced(whole, site, content: bytes):
+    packed = whole.pack(site, "book")
+    first = packed.read_bytes()
+    packed.write_bytes(content)
+    assert whole.pack(site, "book").read_bytes() == first
