@@ -6,7 +6,9 @@ found below `outputs/systems`. From there the chapters take their tables.
 
 from __future__ import annotations
 
+import ast
 import csv
+import hashlib
 import io
 import json
 import os
@@ -138,10 +140,21 @@ def keep(name: str, seed: int, run: Run, kept: Path = KEPT) -> None:
     path = kept / f"{name}.json"
     found = json.loads(path.read_text()) if path.exists() else {}
     when = {"date": time.strftime("%Y-%m-%d"), "jax": version("jax")}
-    found[str(seed)] = {**run._asdict(), **when}
+    code = digest((EXAMPLES / f"{name}.py").read_text("utf-8"))
+    found[str(seed)] = {**run._asdict(), **when, "program": code}
     found = dict(sorted(found.items()))
     path.write_text(json.dumps(found, indent=1) + "\n")
     path.with_suffix(".csv").write_text(table(name, found))
+
+
+def digest(program: str) -> str:
+    """What a program does, as a digest: of its code without comments and docstrings."""
+    tree = ast.parse(program)
+    for node in ast.walk(tree):
+        told = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        if told and ast.get_docstring(node, clean=False) is not None:
+            node.body = node.body[1:] or [ast.Pass()]
+    return hashlib.sha256(ast.unparse(tree).encode()).hexdigest()
 
 
 def table(name: str, found: dict[str, dict]) -> str:

@@ -68,6 +68,21 @@ def test_runs_that_are_kept_hold_what_a_new_one_has_to(
 
 
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
+def test_runs_that_are_kept_are_of_the_program_as_it_is(path: Path):
+    """A failure says that the session `systems` has to run the program again."""
+    program = (figures.EXAMPLES / f"{path.stem}.py").read_text("utf-8")
+    made_by = {run["program"] for run in json.loads(path.read_text()).values()}
+    assert made_by == {figures.digest(program)}
+
+
+def test_a_program_is_another_when_its_code_is():
+    program = '"""This."""\n\n\ndef f(x):\n    """Doubled."""\n    return 2 * x\n'
+    reworded = '"""That."""\ndef f(x):\n    """Twice."""\n    return 2 * x  # new\n'
+    assert figures.digest(program) == figures.digest(reworded)
+    assert figures.digest(program) != figures.digest(program.replace("2", "3"))
+
+
+@pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
 def test_tables_are_those_of_the_runs_that_are_kept(path: Path):
     found = json.loads(path.read_text())
     assert path.with_suffix(".csv").read_text() == figures.table(path.stem, found)
