@@ -425,15 +425,28 @@ def read_arguments():
     return parser.parse_args()
 
 
+def is_interrupt(error):
+    """Whether an interrupt is behind an error.
+
+    Between two calls of a compiled function JAX compares what is static in a module.
+    That runs Python of the library, and an interrupt there comes as a ValueError.
+    """
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__
+    return error is not None
+
+
 def main():
     options = read_arguments()
     try:
         run(options)
-    except KeyboardInterrupt:
-        again = sys.argv if options.resume else [*sys.argv, "--resume"]
-        sys.exit(f"Stopped. To go on from here: python {shlex.join(again)}")
-    except OSError as error:
-        sys.exit(f"Cannot write to {options.output}: {error}")
+    except BaseException as error:
+        if is_interrupt(error):
+            again = sys.argv if options.resume else [*sys.argv, "--resume"]
+            sys.exit(f"Stopped. To go on from here: python {shlex.join(again)}")
+        if isinstance(error, OSError):
+            sys.exit(f"Cannot write to {options.output}: {error}")
+        raise
 
 
 if __name__ == "__main__":

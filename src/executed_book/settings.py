@@ -164,7 +164,11 @@ class Settings:
 
 
 def settings_of(
-    get: Callable[[str], Any], source: Path, config: Path, cache: Path, **more: Any
+    get: Callable[[str], Any],
+    source: Path,
+    config: Path,
+    usual_cache: Path,
+    **more: Any,
 ) -> Settings:
     """The settings that a book's configuration comes to.
 
@@ -172,7 +176,7 @@ def settings_of(
         get: gives the value of an option of `conf.py`, or None where it is not set.
         source: the folder with the chapters.
         config: the folder with `conf.py`, from where folders are named.
-        cache: where runs are kept if `conf.py` does not say.
+        usual_cache: where runs are kept if nobody says where.
         more: settings that were given elsewhere.
 
     Raises:
@@ -191,7 +195,7 @@ def settings_of(
         "rules": frozenset(RULES if rules == "all" else rules),
         "pins": folders["pins"],
         "records": folders["records"],
-        "cache": folders["cache"] or cache,
+        "cache": folders["cache"] or usual_cache,
         "include": tuple(get("include_patterns") or ("**",)),
         "exclude": tuple(get("exclude_patterns") or ()),
         "not_executed": tuple(get("nb_execution_excludepatterns") or ()),

@@ -99,6 +99,35 @@ def resume(name: str, whole: Path, tmp_path: Path) -> None:
     assert [name for name in before if again[name] != before[name]] == []
 
 
+#: Those that train modules of Flax, which JAX compares with Python of Flax's own.
+WITH_MODULES = ("three_libraries", "lora", "frozen_encoder")
+
+
+def test_an_interrupt_that_comes_as_another_error(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    if name not in WITH_MODULES:
+        pytest.skip("its steps take arrays alone")
+
+    def stop(*_args, **_more):
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as interrupt:
+            raise ValueError("raised while checking equality") from interrupt
+
+    arguments = ("--size", "tiny", "--output", str(tmp_path))
+    monkeypatch.setattr(load(name), "training", stop)
+    ended = call(name, monkeypatch, *arguments)
+    assert ended.startswith("Stopped. To go on from here: ")
+
+    def fail(*_args, **_more):
+        raise ValueError("something else")
+
+    monkeypatch.setattr(load(name), "training", fail)
+    with pytest.raises(ValueError, match="something else"):
+        call(name, monkeypatch, *arguments)
+
+
 def test_nothing_to_go_on_from(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
 ):

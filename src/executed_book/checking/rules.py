@@ -260,7 +260,13 @@ def _noise(chapter: Chapter, cell: Cell, result: CellResult) -> Iterator[PageErr
 
 def _own_paths() -> list[tuple[re.Pattern[str], str]]:
     """The folders of this machine, whatever they are called."""
-    places = (sys.prefix, sys.base_prefix, tempfile.gettempdir(), Path.home(), Path.cwd())
+    places = (
+        sys.prefix,
+        sys.base_prefix,
+        tempfile.gettempdir(),
+        Path.home(),
+        Path.cwd(),
+    )
     folders = sorted(set(map(str, places)), key=len, reverse=True)
     return [
         (re.compile(re.escape(folder + os.sep)), "a machine path")

@@ -42,5 +42,5 @@ def read_settings(
             found.add(name, None, "", ())
         return found[name]
 
-    cache = more.pop("cache", None) or source.parent / "_build" / "cache"
+    cache = source.parent / "_build" / "cache"
     return settings_of(get, source, config, cache, **more)

@@ -164,17 +164,18 @@ class Showing:
             return {}
         if app.builder.name == "epub":  # it is taken away whole
             return {}
-        from .taken import markdown_of, notebook_of_page  # few builds write all pages
+        from .taken import markdown_of, notebook_of_page, readable  # slow to import
 
         site = str(app.config.html_baseurl or "")
         files = {"Markdown (.md)": f"_downloads/{docname}.md"}
-        texts = [markdown_of(body, docname, site)]
+        said = readable(body, docname, site)
+        texts = [markdown_of(said)]
         page = self.page(docname)
         if page is not None:
             files = {**_downloads(docname), **files}
             first = self._install_line(page)
             plain = page.snippets.notebook
-            notebook = notebook_of_page(plain, body, docname, site, page, first)
+            notebook = notebook_of_page(plain, said, page, first)
             texts = [notebook, page.snippets.script, *texts]
         for path, text in zip(files.values(), texts, strict=True):
             write_whole(Path(app.outdir, path), text)

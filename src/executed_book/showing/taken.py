@@ -67,20 +67,30 @@ def _language(code: Tag) -> str:
     return known.get(found[0], found[0]) if found else ""
 
 
-def _written(soup: BeautifulSoup) -> str:
-    text = _Writer(heading_style="ATX", bullets="-").convert_soup(soup)
+def markdown_of(page: BeautifulSoup) -> str:
+    """A readable page as Markdown, with what its cells gave.
+
+    >>> markdown_of(readable("<h1>One</h1><p>A <b>b</b></p>", "a", ""))
+    '# One\\n\\nA **b**\\n'
+    """
+    text = _Writer(heading_style="ATX", bullets="-").convert_soup(page)
     parts = _FENCED.split(text)  # the text between the fences, and they themselves
     parts[::2] = [re.sub(r"\n{3,}", "\n\n", part) for part in parts[::2]]
     return "".join(parts).strip() + "\n"
 
 
-def _readable(body: str, page: str, site: str) -> BeautifulSoup:
-    """A page's body with what is said, and with whole addresses."""
+def readable(body: str, page: str, site: str) -> BeautifulSoup:
+    """A page's body with what is said, and with whole addresses.
+
+    >>> readable('<a class="headerlink">#</a><a href="b.html">b</a>', "n/a", "")
+    <a href="n/b.html">b</a>
+    """
     soup = BeautifulSoup(body, "html.parser")
+    # First what is most of a page, so that less has to be looked through.
+    for lens in soup.find_all("div", class_="ja-lens"):
+        lens.replace_with("(Here the page has a figure to point at.)")
     for element in soup.select(_LEFT_OUT):
         element.decompose()
-    for lens in soup.select(".ja-lens"):
-        lens.replace_with("(Here the page has a figure to point at.)")
     for element in soup.select("a[href], img[src]"):
         name = "href" if element.name == "a" else "src"
         element[name] = absolute(str(element[name]), page, site)
@@ -99,23 +109,14 @@ def absolute(address: str, page: str, site: str) -> str:
     return (whole if path else here) + mark + anchor
 
 
-def markdown_of(body: str, page: str, site: str) -> str:
-    """A page as Markdown, with what its cells gave.
-
-    >>> markdown_of('<h1>One<a class="headerlink">#</a></h1><p>A <b>b</b></p>', "a", "")
-    '# One\\n\\nA **b**\\n'
-    """
-    return _written(_readable(body, page, site))
-
-
 def notebook_of_page(
-    plain: str, body: str, page: str, site: str, executed: ExecutedPage, first: str
+    plain: str, page: BeautifulSoup, executed: ExecutedPage, first: str
 ) -> str:
     """A chapter's notebook as its page reads, with the outputs of its run.
 
     Args:
         plain: the notebook as written, whose code cells are taken.
-        body: the finished page.
+        page: the page as it is readable, which is taken apart.
         first: a line of installation for a first cell; none where it is empty.
     """
     notebook = json.loads(plain)
@@ -124,7 +125,7 @@ def notebook_of_page(
     for number, (cell, result) in enumerate(zip(code, results, strict=True), 1):
         cell["outputs"] = [_numbered(output, number) for output in result.outputs]
         cell["execution_count"] = number
-    cells = [*_installing(first), *_told(code, _readable(body, page, site))]
+    cells = [*_installing(first), *_told(code, page)]
     for nth, cell in enumerate(cells):
         cell["id"] = f"part-{nth}"
     notebook["cells"] = cells
@@ -167,7 +168,7 @@ def _told(code: list[NotebookCell], soup: BeautifulSoup) -> Iterator[NotebookCel
         else:
             box.decompose()
     # Texts and numbers of cells in turns; all cells that remain follow the last text.
-    parts = _CELLS.split(_written(soup))
+    parts = _CELLS.split(markdown_of(soup))
     done = 0
     for text, number in zip(
         parts[::2], [*parts[1::2], str(len(code) - 1)], strict=True

@@ -91,5 +91,5 @@ def test_a_page_with_a_cell_from_a_file_is_kept_as_long_as_both_are_the_same(rea
     (read.source / "cell.py").write_text("x = 2")
     assert read()[2] == ["one"]
     (read.source / "cell.py").unlink()
-    chapters, errors, _ = read()
+    _, errors, _ = read()
     assert "cannot be read" in str(errors[0])

@@ -10,7 +10,12 @@ import pytest
 
 from executed_book.book import ExecutedPage
 from executed_book.programs.snippets import Snippets
-from executed_book.showing.taken import absolute, markdown_of, notebook_of_page
+from executed_book.showing.taken import (
+    absolute,
+    markdown_of,
+    notebook_of_page,
+    readable,
+)
 
 from ..made import chapter, executed, gave, printed, shown
 
@@ -37,7 +42,7 @@ from ..made import chapter, executed, gave, printed, shown
     ],
 )
 def test_a_page_as_markdown(html, text):
-    assert markdown_of(html, "a", "") == f"{text}\n"
+    assert markdown_of(readable(html, "a", "")) == f"{text}\n"
 
 
 @pytest.mark.parametrize(
@@ -56,7 +61,7 @@ def test_a_page_as_markdown(html, text):
     ],
 )
 def test_code_stands_in_fences_that_hold_it(html, text):
-    assert markdown_of(html, "a", "") == f"{text}\n"
+    assert markdown_of(readable(html, "a", "")) == f"{text}\n"
 
 
 @pytest.mark.parametrize(
@@ -93,7 +98,7 @@ def taken(body: str, *sources: str, first: str = "") -> list[tuple[str, str]]:
         chapter(*sources), *[gave(printed("a\n"), shown("3")) for _ in sources]
     )
     page = ExecutedPage(ran, Snippets([], "", text))
-    made = json.loads(notebook_of_page(text, body, "one", "", page, first))
+    made = json.loads(notebook_of_page(text, readable(body, "one", ""), page, first))
     nbformat.validate(made)
     code = [c for c in made["cells"] if c["cell_type"] == "code" and c["outputs"]]
     assert [c["execution_count"] for c in code] == [*range(1, len(sources) + 1)]
