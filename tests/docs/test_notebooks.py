@@ -8,23 +8,21 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import nbformat
-
-from executed_book.book import Book
-from executed_book.model import Executed
-from executed_book.programs.snippets import chapter_notebook
+from executed_book.book import Book, ExecutedPage
 from executed_book.programs.verdicts import Promise
 
-from .conftest import LONGEST
+#: The cells of a notebook have run on its page: where that took longer, they are not
+#: run again (seconds).
+LONG = 4.0
 
 
 def failure(
-    executed: Executed, folder: Path, variables: dict[str, str] | None = None
+    page: ExecutedPage, folder: Path, variables: dict[str, str] | None = None
 ) -> str | None:
     """What `jupyter execute` says of the chapter's notebook, or None."""
-    docname = executed.chapter.docname
+    docname = page.executed.chapter.docname
     path = folder / f"{docname.replace('/', '-')}.ipynb"
-    nbformat.write(chapter_notebook(executed), path)
+    path.write_text(page.snippets.notebook, "utf-8")
     # A process of its own: a notebook client leaves its sockets to the garbage
     # collector, which tells whichever test happens to run at that moment.
     client = "from nbclient.cli import main; main()"
@@ -45,18 +43,15 @@ def failure(
 def test_notebooks_run(book: Book, tmp_path: Path, compiled: dict[str, str]):
     """Those that were not found to run before: verdicts are kept as for programs."""
     waiting = []
-    for docname, executed in book.executed.items():
-        if executed.run.seconds > LONGEST:
+    for docname, page in book.pages.items():
+        if page.executed.run.seconds > LONG:
             continue
-        promise = Promise(nbformat.writes(chapter_notebook(executed)))
+        promise = Promise(page.snippets.notebook)
         verdicts = book.offers[docname][0].verdicts
         if not verdicts.has(promise) or verdicts.problem(promise):
-            waiting.append((executed, promise, verdicts))
+            waiting.append((page, promise, verdicts))
     with ThreadPoolExecutor(max_workers=2) as pool:
-        said = [
-            pool.submit(failure, executed, tmp_path, compiled)
-            for executed, *_ in waiting
-        ]
+        said = [pool.submit(failure, page, tmp_path, compiled) for page, *_ in waiting]
         failed = []
         for one, told in zip(waiting, said, strict=True):
             if told.result():
@@ -65,8 +60,8 @@ def test_notebooks_run(book: Book, tmp_path: Path, compiled: dict[str, str]):
                 one[2].note(one[1], None)
     # In pairs they disturb each other's timings: those that fail run again, alone.
     problems = []
-    for executed, promise, verdicts in failed:
-        problem = failure(executed, tmp_path)
+    for page, promise, verdicts in failed:
+        problem = failure(page, tmp_path)
         verdicts.note(promise, problem)
         problems += [problem] if problem else []
     assert not problems, "\n\n".join(problems)
