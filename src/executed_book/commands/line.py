@@ -30,6 +30,7 @@ def main(arguments: list[str] | None = None, stopped: str = "stopped") -> int:
     progress = Progress()
     signal.signal(signal.SIGINT, _stop)
     signal.signal(signal.SIGTERM, _stop)
+    sys.unraisablehook = _dropped
     try:
         options.run(options, progress)
     except BookError as error:
@@ -51,6 +52,20 @@ def main(arguments: list[str] | None = None, stopped: str = "stopped") -> int:
 def _stop(number: int, frame: FrameType | None) -> NoReturn:
     _ignore_signals()  # once is enough, and ending takes a moment
     raise _Stopped(number)
+
+
+def _dropped(what: sys.UnraisableHookArgs) -> None:
+    """Stop a moment later if Python could not raise it where the signal came.
+
+    That is so in callbacks of weak references, of which importing has many, and in
+    `__del__`.
+    """
+    stop = what.exc_value
+    if isinstance(stop, _Stopped):
+        signal.signal(signal.SIGALRM, lambda _, frame: _stop(stop.number, frame))
+        signal.setitimer(signal.ITIMER_REAL, 0.01)
+    else:
+        sys.__unraisablehook__(what)
 
 
 def _ignore_signals() -> None:

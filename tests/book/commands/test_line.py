@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import signal
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,9 +18,10 @@ from executed_book.errors import BookError
 
 
 @pytest.fixture(autouse=True)
-def signals() -> Iterator[None]:
+def signals(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The handlers of signals, which a command sets, are put back."""
-    numbers = (signal.SIGINT, signal.SIGTERM)
+    monkeypatch.setattr(sys, "unraisablehook", sys.__unraisablehook__)
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)
     before = [signal.getsignal(number) for number in numbers]
     yield
     for number, handler in zip(numbers, before, strict=True):
@@ -130,6 +133,31 @@ def test_a_signal_ends_it_with_one_line(running, capsys, number):
     assert status == 128 + number
     assert capsys.readouterr().err == "\nit stands\n"
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN, "once is enough"
+
+
+def test_a_signal_where_python_drops_what_is_raised(running, capsys):
+    """As in a callback of a weak reference, of which importing has many."""
+
+    class Interrupted:
+        def __del__(self) -> None:
+            signal.raise_signal(signal.SIGTERM)
+
+    def does() -> None:
+        Interrupted()
+        time.sleep(5)
+        pytest.fail("it went on")
+
+    assert running(does) == 128 + signal.SIGTERM
+    assert capsys.readouterr().err == "\nstopped\n"
+
+
+def test_what_else_python_drops_is_told_as_always(running, capsys):
+    class Failing:
+        def __del__(self) -> None:
+            raise ValueError("odd")
+
+    assert running(lambda: Failing() and None) == 0
+    assert "ValueError: odd" in capsys.readouterr().err
 
 
 def test_an_interrupt_by_python_itself_is_one_too(running):
