@@ -12,11 +12,8 @@ CONF = Path(__file__).parents[2] / "conf"
 
 
 @pytest.fixture
-def editions(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.syspath_prepend(CONF)
-    import editions
-
-    return editions
+def editions(module_of_conf):
+    return module_of_conf("editions")
 
 
 @pytest.fixture

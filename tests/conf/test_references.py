@@ -15,11 +15,8 @@ JAX = "https://docs.jax.dev/en/latest/_autosummary/"
 
 
 @pytest.fixture
-def references(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.syspath_prepend(CONF)
-    import references
-
-    return references
+def references(module_of_conf):
+    return module_of_conf("references")
 
 
 def page(*blocks: str, text: str = "") -> str:

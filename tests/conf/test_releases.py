@@ -11,11 +11,8 @@ CONF = Path(__file__).parents[2] / "conf"
 
 
 @pytest.fixture
-def releases(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.syspath_prepend(CONF)
-    import releases
-
-    return releases
+def releases(module_of_conf):
+    return module_of_conf("releases")
 
 
 def site(root: Path, version: str, *pages: str) -> Path:

@@ -6,15 +6,10 @@ from pathlib import Path
 
 import pytest
 
-CONF = Path(__file__).parents[2] / "conf"
-
 
 @pytest.fixture
-def whole(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.syspath_prepend(CONF)
-    import whole
-
-    return whole
+def whole(module_of_conf):
+    return module_of_conf("whole")
 
 
 @pytest.fixture
