@@ -18,6 +18,10 @@ from executed_book.running.progress import Progress
 #: all of them each week (seconds).
 LONGEST = 2.0
 
+#: Notebooks and attempts at exercises that are expected to run longer are left out: no
+#: session runs them (seconds).
+LONG = 4.0
+
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 

@@ -15,7 +15,7 @@ from executed_book.programs.verdicts import Promise, Verdicts
 from executed_book.programs.verify import Offer, verify
 from executed_book.running.progress import Progress
 
-from .conftest import LONGEST
+from .conftest import LONG
 
 
 def pairs(chapter: Chapter) -> list[tuple[Cell, Cell]]:
@@ -90,7 +90,7 @@ def attempts(made: Book) -> dict[str, list[Offer]]:
         if offers
     }
     every = [offer for some in found.values() for offer in some]
-    verify(every, 2, Progress(), LONGEST)
+    verify(every, 2, Progress(), LONG)
     return found
 
 

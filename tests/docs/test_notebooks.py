@@ -11,9 +11,7 @@ from pathlib import Path
 from executed_book.book import Book, ExecutedPage
 from executed_book.programs.verdicts import Promise
 
-#: The cells of a notebook have run on its page: where that took longer, they are not
-#: run again (seconds).
-LONG = 4.0
+from .conftest import LONG
 
 
 def failure(
