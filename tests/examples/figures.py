@@ -15,7 +15,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -140,21 +140,37 @@ def keep(name: str, seed: int, run: Run, kept: Path = KEPT) -> None:
     path = kept / f"{name}.json"
     found = json.loads(path.read_text()) if path.exists() else {}
     when = {"date": time.strftime("%Y-%m-%d"), "jax": version("jax")}
-    code = digest((EXAMPLES / f"{name}.py").read_text("utf-8"))
+    code = digest(EXAMPLES / f"{name}.py")
     found[str(seed)] = {**run._asdict(), **when, "program": code}
     found = dict(sorted(found.items()))
     path.write_text(json.dumps(found, indent=1) + "\n")
     path.with_suffix(".csv").write_text(table(name, found))
 
 
-def digest(program: str) -> str:
-    """What a program does, as a digest: of its code without comments and docstrings."""
-    tree = ast.parse(program)
+def digest(program: Path) -> str:
+    """What a program does, as a digest of its code, comments and docstrings left out.
+
+    The code of programs beside it that it imports counts as its own.
+    """
+    return hashlib.sha256("\n".join(_code(program)).encode()).hexdigest()
+
+
+def _code(program: Path) -> Iterator[str]:
+    tree = ast.parse(program.read_text("utf-8"))
+    imported: list[str | None] = []
     for node in ast.walk(tree):
         told = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
         if told and ast.get_docstring(node, clean=False) is not None:
             node.body = node.body[1:] or [ast.Pass()]
-    return hashlib.sha256(ast.unparse(tree).encode()).hexdigest()
+        elif isinstance(node, ast.Import):
+            imported += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            imported.append(node.module)
+    yield ast.unparse(tree)
+    for name in imported:
+        beside = program.with_name(f"{name}.py")
+        if beside.exists():
+            yield from _code(beside)
 
 
 def table(name: str, found: dict[str, dict]) -> str:

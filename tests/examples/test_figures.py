@@ -70,16 +70,32 @@ def test_runs_that_are_kept_hold_what_a_new_one_has_to(
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
 def test_runs_that_are_kept_are_of_the_program_as_it_is(path: Path):
     """A failure says that the session `systems` has to run the program again."""
-    program = (figures.EXAMPLES / f"{path.stem}.py").read_text("utf-8")
     made_by = {run["program"] for run in json.loads(path.read_text()).values()}
-    assert made_by == {figures.digest(program)}
+    assert made_by == {figures.digest(figures.EXAMPLES / path.with_suffix(".py").name)}
 
 
-def test_a_program_is_another_when_its_code_is():
+def test_a_program_is_another_when_its_code_is(tmp_path: Path):
+    def digest(text: str) -> str:
+        path = tmp_path / "one.py"
+        path.write_text(text)
+        return figures.digest(path)
+
     program = '"""This."""\n\n\ndef f(x):\n    """Doubled."""\n    return 2 * x\n'
     reworded = '"""That."""\ndef f(x):\n    """Twice."""\n    return 2 * x  # new\n'
-    assert figures.digest(program) == figures.digest(reworded)
-    assert figures.digest(program) != figures.digest(program.replace("2", "3"))
+    assert digest(program) == digest(reworded)
+    assert digest(program) != digest(program.replace("2", "3"))
+
+
+@pytest.mark.parametrize("line", ["import other as o", "from other import g"])
+def test_a_program_is_another_when_one_that_it_imports_is(tmp_path: Path, line: str):
+    path, other = tmp_path / "one.py", tmp_path / "other.py"
+    path.write_text(f"import json\n\ndef f():\n    {line}\n")
+    other.write_text("g = 1\n")
+    before = figures.digest(path)
+    other.write_text("g = 1  # the same\n")
+    assert figures.digest(path) == before
+    other.write_text("g = 2\n")
+    assert figures.digest(path) != before
 
 
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
