@@ -245,9 +245,9 @@ def instruments(session: nox.Session) -> None:
         Path(session.virtualenv.location, "installed").unlink()
         session.install(*wanted, "--upgrade")
     env = {"JAX_PLATFORMS": "cpu"}
-    tried = ("-n2", "--dist=loadfile", "tests/libraries", *_tests_of_the_instruments())
+    tried = ("-n2", "--dist=loadfile", *TESTS_OF_THE_INSTRUMENTS)
     failed = []
-    for part in (("-m", "pytest", *tried), ("-m", "tests.lens_sweep")):
+    for part in (("-m", "pytest", *tried), ("-m", "tests.instruments.lens_sweep")):
         try:
             _python(session, *part, env=env)
         except CommandFailed:
@@ -280,7 +280,7 @@ def coverage(session: nox.Session) -> None:
     tool = ("-m", "coverage")
     _python(session, *tool, "erase", env=env)
     engine = ("tests/book", "--ignore=tests/book/programs")
-    tests = session.posargs or (*engine, *_tests_of_the_instruments())
+    tests = session.posargs or (*engine, *TESTS_OF_THE_INSTRUMENTS)
     failed = False
     try:
         _python(session, *tool, "run", "-m", "pytest", *tests, env=env)
@@ -395,6 +395,8 @@ def lock(session: nox.Session) -> None:
         )
 
 
+TESTS_OF_THE_INSTRUMENTS = ("tests/instruments", "src/justafter")
+
 # The instruments, and the engine that executes the book.
 PROJECTS = ["pyproject.toml", "src/executed_book/pyproject.toml"]
 
@@ -449,12 +451,6 @@ def _install(session: nox.Session, *locks: str, package: bool = True) -> None:
         editable = [f"-e{Path(name).parent}" for name in PROJECTS]
         session.install("--no-deps", "--no-build-isolation", *editable)
     installed.write_text(state)
-
-
-def _tests_of_the_instruments() -> list[str]:
-    suites = ("lens", "lens_hlo", "lens_html", "lens_internals", "lens_right")
-    files = [f"tests/test_{name}.py" for name in (*suites, "watch", "measure")]
-    return [*files, "src/justafter"]
 
 
 def _python(session: nox.Session, *args: str, env: dict[str, str]) -> None:

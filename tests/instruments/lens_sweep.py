@@ -1,9 +1,9 @@
 """Every public function of JAX that can be called on small arrays, under the lens.
 
-Run it with ``python -m tests.lens_sweep``; the tests run it as well. For each function,
-and for its gradient, the compiled text is read by means of its own, and held against
-what the lens says. It prints a table: how much was tried, how sure the links are, and
-what they are not sure of.
+Run it with ``python -m tests.instruments.lens_sweep``; the tests run it as well. For
+each function, and for its gradient, the compiled text is read by means of its own, and
+held against what the lens says. It prints a table: how much was tried, how sure the
+links are, and what they are not sure of.
 """
 
 import re

@@ -9,8 +9,8 @@ from . import lens_sweep
 from .lens_sweep import sweep, table
 
 
-# A part of what `python -m tests.lens_sweep` looks at: the special functions and the
-# distributions are long, and alike.
+# A part of what `python -m tests.instruments.lens_sweep` looks at: the special
+# functions and the distributions are long, and alike.
 @pytest.mark.parametrize(
     ("family", "slopes", "fewest"),
     [
