@@ -21,6 +21,7 @@ extensions = [
     "finding",
     "lean",
     "mathml",
+    "moved",
     "pages",
     "references",
     "whole",
@@ -140,7 +141,7 @@ epub_show_urls = "no"
 epub_tocdepth = 2
 if "tags" in globals() and tags.has("epub"):  # noqa: F821 (Sphinx gives it)
     # A book without scripts, which its reader's device lays out.
-    of_sites = {"finding", "lean", "whole"}
+    of_sites = {"finding", "lean", "moved", "whole"}
     extensions = [name for name in extensions if name not in of_sites]
     templates_path = []
     html_static_path = [str(HERE / "epub")]

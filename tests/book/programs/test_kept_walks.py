@@ -105,7 +105,7 @@ def test_programs_of_random_pages(seed: int):
     assert kept == repeated
 
 
-@pytest.mark.parametrize("name", ["tracing/retracing", "training/pytrees"])
+@pytest.mark.parametrize("name", ["tracing/retracing", "composing/pytrees"])
 def test_programs_of_chapters(name: str):
     kept, repeated = both(chapter(name))
     assert kept == repeated
