@@ -17,6 +17,7 @@ copyright = "the contributors. Text and code under the Apache License 2.0"
 extensions = [
     "myst_nb",
     "executed_book",
+    "drawings",
     "editions",
     "finding",
     "lean",
@@ -95,6 +96,7 @@ html_css_files = [
     "text.css",
     "frame.css",
     "code.css",
+    "drawings.css",
     "landing.css",
     "search.css",
     "print.css",
