@@ -21,6 +21,7 @@ extensions = [
     "finding",
     "lean",
     "mathml",
+    "names",
     "pages",
     "references",
     "whole",
