@@ -21,7 +21,7 @@ from sphinx.util.docutils import SphinxDirective
 #: The packages whose names are listed: JAX, and what is built on it.
 PACKAGES = ("jax", "flax", "optax", "equinox")
 
-#: A name used in more sections than these is told by its first and its main chapter.
+#: Of a name that more sections use only one is shown: where it is taught, or the first.
 MOST = 10
 
 _USES, _SHOWN = "names_uses", "names_shown"
@@ -92,8 +92,9 @@ def all_uses(env: BuildEnvironment) -> list[Use]:
     return sorted(uses, key=lambda use: (*_sorted_as(use.name), order[use.page]))
 
 
-def _sorted_as(name: str) -> tuple[str, str, str]:
-    return _module(name), name.casefold(), name
+def _sorted_as(name: str) -> tuple[int, str, str, str]:
+    package = PACKAGES.index(name.partition(".")[0])
+    return package, _module(name), name.casefold(), name
 
 
 def _module(name: str) -> str:
@@ -106,6 +107,24 @@ def _module(name: str) -> str:
     return parts[0]
 
 
+def taught_names(env: BuildEnvironment, uses: list[Use]) -> dict[str, tuple[str, str]]:
+    """The names that the book's index has: their page, and the place on it."""
+    entries = env.domaindata["index"]["entries"]
+    order = reading_order(env)
+    terms: dict[str, tuple[str, str]] = {}
+    for page in sorted(entries, key=order.__getitem__):
+        for _, value, anchor, *_ in entries[page]:
+            for term in value.split(";"):
+                terms.setdefault(term.strip(), (page, anchor))
+    found = {}
+    for name in {use.name for use in uses}:
+        said = [name, name.removeprefix("jax."), name.removeprefix("jax.lax.")]
+        known = filter(terms.get, [*said, name.replace("jax.numpy.", "jnp.")])
+        if (term := next(known, None)) is not None:
+            found[name] = terms[term]
+    return found
+
+
 # -- the page
 
 
@@ -114,6 +133,7 @@ class NamesDirective(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         uses = all_uses(self.env)
+        self.taught = taught_names(self.env, uses)
         shown = getattr(self.env, _SHOWN, {})
         shown[self.env.docname] = _told(self.env, uses)
         setattr(self.env, _SHOWN, shown)
@@ -134,54 +154,45 @@ class NamesDirective(SphinxDirective):
         link = nodes.reference("", "", refuri=address, internal=False)
         link += nodes.literal("", name)
         term = nodes.term("", "", link, ids=[name])
-        definition = nodes.definition()
-        definition += nodes.paragraph("", _summary(uses))
-        definition += self._places(uses)
-        return nodes.definition_list_item("", term, definition)
+        told = nodes.paragraph("", _summary(uses))
+        told += nodes.inline("", "", *self._places(name, uses), classes=["no-search"])
+        return nodes.definition_list_item("", term, nodes.definition("", told))
 
-    def _places(self, uses: list[Use]) -> nodes.paragraph:
-        """The sections that use a name; of many only the first and the main chapter."""
-        places = nodes.paragraph(classes=["no-search"])
-        if len(uses) > MOST:
-            first = uses[0]
-            places += nodes.Text("First in ")
-            places += self._link(first.page, first.anchor, self._full(first))
-            cells = Counter[str]()
-            for use in uses:
-                cells[use.page] += use.cells
-            main, most = cells.most_common(1)[0]
-            if main != first.page:
-                places += nodes.Text(f"; most often, {_cells(most)}, in ")
-                places += self._link(main, "", self._title(main))
-            places += nodes.Text(".")
-            return places
-        for page, group in groupby(uses, key=lambda use: use.page):
-            if len(places):
-                places += nodes.Text("; ")
-            places += self._link(page, "", self._title(page))
-            mark = ": "
-            for use in group:
-                if use.anchor:
-                    places += nodes.Text(mark)
-                    places += self._link(page, use.anchor, use.section)
-                    mark = ", "
-        return places
+    def _places(self, name: str, uses: list[Use]) -> list[nodes.Node]:
+        """Where a name is taught, and the sections that use it; of many the first."""
+        places: list[nodes.Node] = []
+        if name in self.taught:
+            page, anchor = self.taught[name]
+            places += [
+                nodes.Text(". Taught in "),
+                _link(page, anchor, self._title(page)),
+            ]
+        if len(uses) <= MOST:
+            links = [self._use(use) for use in uses]
+            places += [nodes.Text(". In "), links[0]]
+            for link in links[1:]:
+                places += [nodes.Text("; "), link]
+        elif name not in self.taught:
+            places += [nodes.Text(". First in "), self._use(uses[0])]
+        return [*places, nodes.Text(".")]
 
-    def _link(self, page: str, anchor: str, text: str) -> nodes.reference:
-        return nodes.reference("", text, internal=True, place=(page, anchor))
+    def _use(self, use: Use) -> nodes.reference:
+        title = self._title(use.page)
+        text = f"{title}, {use.section}" if use.section else title
+        return _link(use.page, use.anchor, text)
 
     def _title(self, page: str) -> str:
         return self.env.titles[page].astext()
 
-    def _full(self, use: Use) -> str:
-        title = self._title(use.page)
-        return f"{title}, {use.section}" if use.section else title
+
+def _link(page: str, anchor: str, text: str) -> nodes.reference:
+    return nodes.reference("", text, internal=True, place=(page, anchor))
 
 
 def _summary(uses: list[Use]) -> str:
     pages = len({use.page for use in uses})
     where = f" on {pages} pages" if pages > 1 else ""
-    return f"Runs in {_cells(sum(use.cells for use in uses))}{where}."
+    return f"{_cells(sum(use.cells for use in uses))}{where}"
 
 
 def _cells(count: int) -> str:
@@ -190,7 +201,11 @@ def _cells(count: int) -> str:
 
 def _told(env: BuildEnvironment, uses: list[Use]) -> list[tuple[str, ...]]:
     """All that the page is made from."""
-    return [(*map(str, use), env.titles[use.page].astext()) for use in uses]
+    taught = taught_names(env, uses)
+    return [
+        (*map(str, use), env.titles[use.page].astext(), *taught.get(use.name, ()))
+        for use in uses
+    ]
 
 
 def lead(app: Sphinx, doctree: nodes.document, docname: str) -> None:
