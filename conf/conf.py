@@ -116,7 +116,7 @@ html_theme_options = {
     "article_header_start": [],
     "collapse_navbar": True,
     "navbar_end": ["article-header-buttons.html"],
-    "navbar_persistent": ["search-button-field.html"],
+    "navbar_persistent": ["search-button-field.html", "pages-link.html"],
     "navbar_start": ["site-name.html"],
     "path_to_docs": "docs",
     "pygments_dark_style": "a11y-high-contrast-dark",
