@@ -23,6 +23,7 @@ extensions = [
     "lean",
     "mathml",
     "moved",
+    "names",
     "pages",
     "references",
     "whole",
