@@ -24,6 +24,7 @@ extensions = [
     "lean",
     "mathml",
     "moved",
+    "names",
     "pages",
     "references",
     "whole",
