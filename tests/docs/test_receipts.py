@@ -68,7 +68,7 @@ def false_book(tmp_path_factory: pytest.TempPathFactory) -> Book:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, "utf-8")
     shutil.copytree(CONF, project / "conf")
-    settings = read_settings(project / "conf", project / "docs", {}, pins=None)
+    settings = read_settings(project / "conf", project / "docs", {}, outputs=None)
     return execute(settings, Progress())
 
 
