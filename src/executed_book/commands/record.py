@@ -74,8 +74,9 @@ def record(settings: Settings, progress: Progress) -> None:
     Chapters that say on which platform they run are recorded on a CPU only.
 
     Raises:
-        BookError: a cell failed that is not known to; all others are recorded. Or
-            what is here was accepted already, or `conf.py` names no folder.
+        BookError: on a device a cell failed that is not known to; all others are
+            recorded. Or what is here was accepted already, or `conf.py` names no
+            folder.
     """
     folder = settings.outputs
     if folder is None:
@@ -96,7 +97,8 @@ def record(settings: Settings, progress: Progress) -> None:
     finally:  # also where it is interrupted: what is written stays
         if recording.accounts:
             progress.note(recording.report())
-    if surprises := sum(len(a.failed) for a in recording.accounts.values()):
+    surprises = sum(len(account.failed) for account in recording.accounts.values())
+    if surprises and not is_on_cpu:  # what another release breaks is what is asked for
         raise BookError(
             f"{surprises} cells or chapters failed; all others are recorded\n"
             "    → mend them; or where one cannot run here, say so in its cell:"
