@@ -155,7 +155,7 @@ def test_a_cell_that_ends_the_process_costs_itself_and_what_needs_it(pinned):
     assert status == 1
     assert "once more, without the cells that ended it: one" in output
     cells = read_page(pinned.stored("one", "pretend")).cells
-    assert [n for n, cell in enumerate(cells, 1) if cell.failed] == [4, 5, 8, 9]
+    assert [n for n, cell in enumerate(cells, 1) if cell.failed] == [4, 5, 7, 8, 9]
     assert "cell 4, line 24: raised: cell 4 killed its process (SIGABRT)" in output
     assert "since they need one of these: cells 5" in output
     assert rows(output)["two"] == [2, 2, 0, 0]
