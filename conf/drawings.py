@@ -236,22 +236,22 @@ DRAWINGS = {
         " divided like the queries.",
         262,
         (
-            Box("queries", (50, 2), 300, "4000 queries"),
+            Box("queries", (50, 2), 300, "2000 queries"),
             Box(
                 "device 0",
                 (2, 90),
                 190,
                 "device 0",
-                ("queries 0 to 1999", "all 4000 points"),
+                ("queries 0 to 999", "all 2000 points"),
             ),
             Box(
                 "device 1",
                 (208, 90),
                 190,
                 "device 1",
-                ("queries 2000 to 3999", "all 4000 points"),
+                ("queries 1000 to 1999", "all 2000 points"),
             ),
-            Box("result", (50, 214), 300, "4000 distances"),
+            Box("result", (50, 214), 300, "2000 answers"),
         ),
         (
             Arrow(((120, 34), (100, 90))),
