@@ -18,8 +18,9 @@ _INTRO = """\
 Cells of this book were also executed on the releases below, in an environment of
 their own; how many there were then is said below the release. This page shows the
 outputs that are not those of their pages, side by side, and the cells that broke.
-What differs in the same way in several cells stands once. Outputs that vary from run
-to run are left out. The page is generated from these runs.
+What differs in the same way in several cells stands once, after these; messages that
+only name another address stand last. Outputs that vary from run to run are left out.
+The page is generated from these runs.
 """
 
 #: From how many cells on a difference is told once for all of them.
@@ -63,14 +64,19 @@ def _section(drift: Drift) -> str:
         f"Of {drift.cells} cells, {count} {'differs' if count == 1 else 'differ'}.",
         "",
     ]
-    shared, single = _split(drift.changes)
-    for changes in shared:
-        lines += _shared(changes, drift)
+    moved = [change for change in drift.changes if _addresses(change)]
+    others = [change for change in drift.changes if not _addresses(change)]
+    shared, single = _split(others)
     for docname, group in groupby(single, key=lambda change: change.docname):
         title = drift.titles[docname]
         lines += [f"### {title}", "", f"In {{doc}}`{title} </{docname}>`:", ""]
         for change in group:
             lines += _change(change, base["jax"], other["jax"])
+    if shared:
+        lines += ["### Alike in several cells", ""]
+    for changes in shared:
+        lines += _shared(changes, drift)
+    lines += _moved(moved, drift)
     return "\n".join(lines)
 
 
@@ -78,7 +84,7 @@ def _section(drift: Drift) -> str:
 
 
 def _split(
-    changes: tuple[Change, ...],
+    changes: list[Change],
 ) -> tuple[list[list[Change]], list[Change]]:
     """The changes that are the same in several cells, together; and all others."""
     alike: dict[frozenset[Substitution], list[Change]] = {}
@@ -118,18 +124,50 @@ def _replaced(change: Change, token: str) -> Iterator[Substitution]:
 
 def _shared(changes: list[Change], drift: Drift) -> Iterator[str]:
     """One difference that several cells have, as it is in the first of them."""
-    yield f"### The same difference in {len(changes)} cells"
-    yield ""
     for old, new in dict.fromkeys(_replaced(changes[0], r"\S+|\s+")):
         yield from _side_by_side(new, old, drift.base["jax"], drift.other["jax"])
-    places = groupby(changes, key=lambda change: change.docname)
+    yield f"In {_places(changes, drift)}."
+    yield ""
+
+
+def _places(changes: list[Change], drift: Drift) -> str:
+    """The chapters and cells that have some changes."""
     told = [
         f"{{doc}}`{drift.titles[docname]} </{docname}>`, cell"
         f" {', '.join(str(change.number) for change in group)}"
-        for docname, group in places
+        for docname, group in groupby(changes, key=lambda change: change.docname)
     ]
-    yield f"In {'; '.join(told)}."
-    yield ""
+    return "; ".join(told)
+
+
+# -- addresses that a message names
+
+
+def _addresses(change: Change) -> frozenset[Substitution]:
+    """The addresses that a message has in place of others; empty if more differs.
+
+    >>> _addresses(Change("a", "changed", new="at https://x.dev/b", old="at http://x"))
+    frozenset({('http://x', 'https://x.dev/b')})
+    >>> _addresses(Change("a", "changed", new="see https://x.dev/b", old="at http://x"))
+    frozenset()
+    """
+    found = frozenset(_replaced(change, r"\S+|\s+")) if change.kind == "changed" else ()
+    is_moved = all(re.match(r"https?://", text) for pair in found for text in pair)
+    return frozenset(found) if is_moved else frozenset()
+
+
+def _moved(changes: list[Change], drift: Drift) -> Iterator[str]:
+    """Each address that moved, and where it is named."""
+    cells: dict[Substitution, list[Change]] = {}
+    for change in changes:
+        for pair in _addresses(change):
+            cells.setdefault(pair, []).append(change)
+    if cells:
+        yield from ("### Addresses in messages", "")
+    for (old, new), named in sorted(cells.items()):
+        yield f"- `{new}`, before `{old}`: in {_places(named, drift)}."
+    if cells:
+        yield ""
 
 
 # -- one change

@@ -15,25 +15,28 @@ def changed(number: int, old: str, new: str) -> Change:
 
 
 def test_what_differs_in_the_same_way_in_several_cells_stands_once():
-    alike = [
-        changed(
-            i,
-            f"E{i}: see https://x.dev/errors#{i}",
-            f"E{i}: see https://x.dev/101/errors#{i}",
-        )
-        for i in range(1, 5)
-    ]
+    alike = [changed(i, f"E{i}: a list", f"E{i}: a tuple") for i in range(1, 5)]
     other = [changed(5, "a 1", "a 2"), changed(6, "a", "a\nb")]
     titles = {"a": "A"}
     page = releases_page(
         [Drift(VERSIONS, {**VERSIONS, "jax": "1"}, 9, titles, (*alike, *other))]
     )
     assert "Of 9 cells, 6 differ." in page
-    assert "### The same difference in 4 cells" in page
-    assert page.count("https://x.dev/101/errors") == 1
+    assert page.count("### Alike in several cells") == 1
+    assert page.count("tuple") == 1
     assert "{doc}`A </a>`, cell 1, 2, 3, 4." in page
-    assert "Cell 5 differs on 1:" in page
-    assert "Cell 6 differs on 1:" in page
+    first, second = (page.index(f"Cell {n} differs on 1:") for n in (5, 6))
+    assert first < second < page.index("### Alike")
+
+
+def test_messages_that_name_another_address_alone_stand_last_and_once():
+    old, new = "E{}: see https://x.dev/a#e, and", "E{}: see https://x.dev/101/a#e, and"
+    moved = [changed(i, old.format(i), new.format(i)) for i in (1, 3)]
+    page = releases_page([drift("1", *moved, changed(2, "a 1", "a 2"))])
+    line = "- `https://x.dev/101/a#e,`, before `https://x.dev/a#e,`: in {doc}`A </a>`"
+    assert f"### Addresses in messages\n\n{line}, cell 1, 3." in page
+    assert page.index("Cell 2 differs on 1:") < page.index("### Addresses")
+    assert "Cell 1 differs" not in page
 
 
 def test_lines_that_came_are_no_substitution():
