@@ -78,8 +78,7 @@ executed_book_install_line = (
     f'%pip install -q "jax=={metadata.version("jax")}" matplotlib'
 )
 executed_book_folder = "empty"  # so that a chapter needs nothing but what it says
-executed_book_pins = "../outputs/pins"
-executed_book_records = "../outputs/records"
+executed_book_outputs = "../outputs/cells"
 executed_book_rules = "all"
 nitpicky = True
 # Types in signatures belong to JAX and Python, whose pages are not part of this site.
