@@ -14,6 +14,7 @@ project = "Just After Execution"
 author = "the contributors"
 copyright = "the contributors. Text and code under the Apache License 2.0"
 
+executed_book_asks = "Predict"  # then the output stays folded until one has
 extensions = [
     "myst_nb",
     "executed_book",
@@ -23,6 +24,7 @@ extensions = [
     "lean",
     "mathml",
     "moved",
+    "names",
     "pages",
     "references",
     "whole",
@@ -115,7 +117,7 @@ html_theme_options = {
     "article_header_start": [],
     "collapse_navbar": True,
     "navbar_end": ["article-header-buttons.html"],
-    "navbar_persistent": ["search-button-field.html"],
+    "navbar_persistent": ["search-button-field.html", "pages-link.html"],
     "navbar_start": ["site-name.html"],
     "path_to_docs": "docs",
     "pygments_dark_style": "a11y-high-contrast-dark",

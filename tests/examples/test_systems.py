@@ -1,4 +1,8 @@
-"""What every whole system promises: it runs, stops, goes on, and says what is wrong."""
+"""What every whole system promises: it runs, stops, goes on, and says what is wrong.
+
+At every push one of them shows it. The others do so in the session `weekly`, which a
+change of any of them asks for: see `test_figures.py`.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,9 @@ import pytest
 from . import figures
 from .conftest import SYSTEMS, call, finish, load, program, results, saved
 
-pytestmark = pytest.mark.parametrize("name", SYSTEMS, scope="module")
+FIRST, *OTHERS = SYSTEMS
+WEEKLY = [pytest.param(name, marks=pytest.mark.weekly) for name in OTHERS]
+pytestmark = pytest.mark.parametrize("name", [FIRST, *WEEKLY], scope="module")
 
 
 @pytest.fixture(scope="module")
@@ -62,22 +68,7 @@ def test_the_table_of_a_chapter_is_that_of_the_kept_runs(name: str):
     assert path.with_suffix(".csv").read_text() == figures.table(name, kept)
 
 
-#: Of the others, the session `weekly` tries to stop and resume.
-RESUMED = ("train_convnet", "language_model", "diffusion")
-
-
 def test_stopped_it_goes_on_bit_for_bit(name: str, whole: Path, tmp_path: Path):
-    if name not in RESUMED:
-        pytest.skip("stopped and resumed in the session `weekly`")
-    resume(name, whole, tmp_path)
-
-
-@pytest.mark.weekly
-def test_each_goes_on_bit_for_bit(name: str, whole: Path, tmp_path: Path):
-    resume(name, whole, tmp_path)
-
-
-def resume(name: str, whole: Path, tmp_path: Path) -> None:
     running = program(name, tmp_path, "--size", "tiny")
     deadline = time.monotonic() + 300
     while not checkpoint(tmp_path / name) and time.monotonic() < deadline:
