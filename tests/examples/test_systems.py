@@ -6,7 +6,6 @@ change of any of them asks for: see `test_figures.py`.
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import shutil
@@ -58,14 +57,6 @@ def test_a_run_has_what_its_chapter_shows(name: str, whole: Path):
     found = results(whole, name)
     for figure in figures.SHOWN[name].values():
         assert figure(found) == pytest.approx(figure(found))  # a number, and not NaN
-
-
-def test_the_table_of_a_chapter_is_that_of_the_kept_runs(name: str):
-    path = figures.KEPT / f"{name}.json"
-    if not path.exists():
-        pytest.skip("no run is kept yet")
-    kept = json.loads(path.read_text())
-    assert path.with_suffix(".csv").read_text() == figures.table(name, kept)
 
 
 def test_stopped_it_goes_on_bit_for_bit(name: str, whole: Path, tmp_path: Path):
