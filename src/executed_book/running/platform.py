@@ -1,4 +1,4 @@
-"""The platform that chapters run on: whether JAX starts there, and with which devices."""
+"""The platform that chapters run on: whether JAX starts there, with which devices."""
 
 from __future__ import annotations
 
