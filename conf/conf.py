@@ -29,7 +29,7 @@ extensions = [
     "drawings",
     "editions",
     "finding",
-    "lean",
+    "assets",
     "mathml",
     "moved",
     "names",
@@ -162,7 +162,7 @@ epub_show_urls = "no"
 epub_tocdepth = 2
 if "tags" in globals() and tags.has("epub"):  # noqa: F821 (Sphinx gives it)
     # A book without scripts, which its reader's device lays out.
-    of_sites = {"finding", "lean", "moved", "whole"}
+    of_sites = {"finding", "assets", "moved", "whole"}
     extensions = [name for name in extensions if name not in of_sites]
     templates_path = []
     html_static_path = [str(HERE / "epub")]
