@@ -24,7 +24,7 @@ def build(tmp_path: Path):
         (tmp_path / "conf.py").write_text(
             f"import sys\nsys.path.append({str(CONF)!r})\n"
             "extensions = ['myst_parser', 'whole', 'editions', 'pages']\n"
-            f"whole_name = epub_basename = 'a-book'\nversion = '1'\n{options}\n"
+            f"archive_name = epub_basename = 'a-book'\nversion = '1'\n{options}\n"
         )
         (tmp_path / "index.md").write_text(page)
         app = SphinxTestApp(builder, srcdir=tmp_path)
