@@ -31,7 +31,7 @@ from .changes import changed_pages, note_contents
 from .images import settle_images
 from .notebook import Notebook, notebook_of, stored_notebook, unexecuted_notebook
 from .receipts import CheckRole, CountRole, NoCheckRole, Receipts
-from .same_twice import complete_search_index, copy_notebook_styles
+from .reproducible import complete_search_index, copy_notebook_styles
 from .stamp import stamp
 from .transforms import (
     DarkTwins,
