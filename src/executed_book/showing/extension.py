@@ -165,7 +165,7 @@ class Showing:
             return {}
         if app.builder.name == "epub":  # it is taken away whole
             return {}
-        from .taken import markdown_of, notebook_of_page, readable  # slow to import
+        from .formats import markdown_of, notebook_of_page, readable  # slow to import
 
         site = str(app.config.html_baseurl or "")
         files, beside = {"Markdown (.md)": f"_downloads/{docname}.md"}, list[str]()
