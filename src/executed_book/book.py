@@ -27,6 +27,7 @@ from .checking.receipts import (
 from .checking.rules import check_run, failed, may_be_noise
 from .errors import BookError, PageError
 from .model import Chapter, Executed, PlainRun, run_from, to_plain
+from .plurals import counted
 from .programs import NoFaithfulProgram, Page
 from .programs.snippets import Snippets, snippets_of, source_cells
 from .programs.verdicts import Verdicts
@@ -42,7 +43,6 @@ from .running.progress import Progress
 from .running.store import Entry, Store
 from .running.workers import open_workers
 from .settings import Settings
-from .words import counted
 
 #: So often is a chapter run whose only failures are assertions on what it measured.
 _MEASURED_AT_MOST = 3

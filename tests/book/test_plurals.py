@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from executed_book.words import counted
+from executed_book.plurals import counted
 
 
 @pytest.mark.parametrize(
