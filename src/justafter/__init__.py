@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from ._lens import Source as Source
     from ._lens import Span as Span
     from ._lens import lens as lens
-    from ._measure import Change as Change
     from ._measure import Comparison as Comparison
     from ._measure import Measurement as Measurement
     from ._measure import Provenance as Provenance
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 # their names is first asked for, so that importing this package costs next to nothing.
 _HOMES = {
     "_lens": "Costs Equation Instruction Kernel Lens Link Source Span lens",
-    "_measure": "Change Comparison Measurement Provenance Spread measure",
+    "_measure": "Comparison Measurement Provenance Spread measure",
     "_watch": "Compilation Log Reason Record RetraceError Trace watch",
 }
 _NAMES = {name: home for home, names in _HOMES.items() for name in names.split()}

@@ -16,6 +16,7 @@ from ._events import JitCall as JitCall
 from ._events import JitRun as JitRun
 from ._events import Veto as Veto
 from ._events import earlier_calls as earlier_calls
+from ._events import is_called_by_reader as is_called_by_reader
 from ._events import listen as listen
 from ._events import listeners as listeners
 from ._events import mapped as mapped
