@@ -11,8 +11,10 @@ if TYPE_CHECKING:
     from ._lens import Kernel as Kernel
     from ._lens import Lens as Lens
     from ._lens import Link as Link
+    from ._lens import Row as Row
     from ._lens import Source as Source
     from ._lens import Span as Span
+    from ._lens import Table as Table
     from ._lens import lens as lens
     from ._measure import Comparison as Comparison
     from ._measure import Measurement as Measurement
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 # Each public name and the module that it is in. The modules are imported when one of
 # their names is first asked for, so that importing this package costs next to nothing.
 _HOMES = {
-    "_lens": "Costs Equation Instruction Kernel Lens Link Source Span lens",
+    "_lens": "Costs Equation Instruction Kernel Lens Link Row Source Span Table lens",
     "_measure": "Comparison Measurement Provenance Spread measure",
     "_watch": "Compilation Log Reason Record RetraceError Trace watch",
 }
