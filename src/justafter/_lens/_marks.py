@@ -19,6 +19,7 @@ from ._work import (
     is_composite,
     is_light,
     is_maker,
+    is_part,
     same_kind,
 )
 
@@ -26,6 +27,8 @@ Start = tuple[str, int, int]
 
 # What leads from an instruction to the one that computes the same values.
 _MOVING = {*RENAMING, "reshape", "transpose", "copy", "convert", "slice", "reverse"}
+# Cheap instructions that XLA makes anew, without a record.
+_ANEW = {*ALIKE, "dynamic-slice", "compare", "and", "broadcast"}
 # What XLA makes in two steps: the first one's only reader is the second.
 _HALVES = {"reduce-window": ("reduce",), "reduce": ("reduce",)}
 
@@ -75,6 +78,9 @@ class Marks:
                 self._inner.setdefault(eqn.parent, []).append(eqn.index)
         self.inferred: dict[str, int] = {}
         self.lost: set[str] = set()
+        # Cheap instructions that one of these equations made, and the equations.
+        self._narrowed: set[str] = set()
+        self.open: set[int] = set()
         self._constant: dict[str, bool] = {}
         self._recorded = {
             raw.name: tuple(self._read(raw)) for raw in module.instructions()
@@ -91,9 +97,11 @@ class Marks:
         """List the equations of an instruction: several where XLA merged some."""
         if raw.name in self.lost:  # none of the equations on record made it
             return ()
-        if raw.name in self.inferred:
-            return (self.inferred[raw.name],)
-        return self._recorded.get(raw.name, ())
+        recorded = self._recorded.get(raw.name, ())
+        if raw.name not in self.inferred:
+            return recorded
+        kept = recorded if raw.opcode == "clamp" else ()
+        return (*kept, self.inferred[raw.name])
 
     def work(self, raw: Raw) -> tuple[int, ...]:
         """List those that an instruction computes, without what only helps them.
@@ -164,11 +172,14 @@ class Marks:
             recorded = [self._equations[i] for i in self._recorded[raw.name]]
             if raw.opcode in HEAVY:
                 if not any(can_make(eqn, raw) for eqn in recorded):
-                    self._settle(raw, self._from_readers(raw) or self._nearby(raw))
-            elif not recorded and not self.is_constant(raw):
-                found = self._from_readers(raw) or self._behind_readers(raw)
-                if len(found) == 1:
-                    self.inferred[raw.name] = found.pop()
+                    found = self._from_readers(raw) or self._nearby(raw)
+                    self._settle(raw, found or self._along(raw))
+            elif raw.opcode == "clamp":
+                self._settle_cheap(raw, self._bound(raw))
+            elif not recorded and raw.opcode in _ANEW and not self.is_constant(raw):
+                self._settle_cheap(raw, self._scattered(raw) or self._along(raw))
+            elif not recorded and self._is_result(raw):
+                self._settle_cheap(raw, self._along(raw))
 
     def _is_combiner(self, raw: Raw) -> bool:
         """Say whether it is in the computation of a reduction or a sort."""
@@ -176,11 +187,24 @@ class Marks:
             raw.inside not in self._module.callers
         )
 
+    def _is_result(self, raw: Raw) -> bool:
+        """Whether the program returns it."""
+        users = self._module.users.get(raw.name, [])
+        returned = all(one.opcode == "tuple" and one.is_root for one in users)
+        return raw.inside == self._module.entry and (raw.is_root or returned)
+
     def _settle(self, raw: Raw, found: set[int]) -> None:
         if len(found) == 1:
             self.inferred[raw.name] = found.pop()
         else:
             self.lost.add(raw.name)
+
+    def _settle_cheap(self, raw: Raw, found: set[int]) -> None:
+        if len(found) == 1:
+            (self.inferred[raw.name],) = found
+        elif found:
+            self._narrowed.add(raw.name)
+            self.open |= found
 
     def _from_readers(self, raw: Raw) -> set[int]:
         """The one equation that the only readers are linked to, if it made this too.
@@ -199,21 +223,14 @@ class Marks:
                 recorded = [self._equations[i] for i in self._recorded[user.name]]
                 halves = user.opcode in _HALVES.get(raw.opcode, ()) and one is raw
                 made = {
-                    e.index
-                    for e in recorded
-                    if (is_maker(e, raw) or is_composite(e)) and same_kind(e, raw)
+                    e.index for e in recorded if is_maker(e, raw) and same_kind(e, raw)
                 }
-                if halves and made:
+                if made and (halves or user.opcode in _MOVING):
                     found |= made
-                elif user.opcode not in _MOVING or user.opcode in CONTROL:
-                    whole = {i for i in made if is_composite(self._equations[i])}
-                    if not whole:
-                        return set()
-                    found |= whole
-                elif made:
-                    found |= made
-                else:
+                elif user.opcode in _MOVING:
                     queue.append(user)
+                else:  # next to what it is combined with, by one equation of several
+                    found |= {e.index for e in recorded if is_part(e, raw)}
         return found if len(found) == 1 else set()
 
     def _nearby(self, raw: Raw) -> set[int]:
@@ -240,22 +257,59 @@ class Marks:
             yield index
             yield from self._inside(index)
 
-    def _behind_readers(self, raw: Raw) -> set[int]:
-        """The equations that make what the next readers' equations read."""
-        if raw.opcode not in ALIKE:
-            return set()
-        first = self._first_recorded(raw)
-        return nearest(
-            {i for one in first for i in self._recorded[one.name]},
-            self._graph.producers,
-            lambda i: is_alike(self._equations[i], raw),
-            lambda i: (
-                bool(self._equations[i].regions)
-                or self._equations[i].primitive in PASSING
-            ),
-        )
+    def _along(self, raw: Raw) -> set[int]:
+        """Makers between the equations on record of what it reads and what reads it."""
+        is_fixed = self.is_constant(raw)
 
-    def _first_recorded(self, raw: Raw) -> list[Raw]:
+        def wanted(index: int) -> bool:
+            eqn = self._equations[index]
+            if is_fixed:
+                return eqn.fixed and fits(eqn, raw)
+            if raw.opcode in HEAVY:
+                can = is_maker(eqn, raw) or is_composite(eqn)
+                return can and fits(eqn, raw)
+            return is_alike(eqn, raw)
+
+        def passes(index: int) -> bool:
+            eqn = self._equations[index]
+            if raw.opcode in HEAVY:
+                return is_light(eqn) or bool(eqn.regions)
+            return bool(eqn.regions) or eqn.primitive in PASSING
+
+        readers = self._first_recorded(raw)
+        after = {i for one in readers for i in self._recorded[one.name]}
+        if self._is_result(raw):
+            found = set(filter(wanted, self._graph.results()))
+        else:
+            found = nearest(after, self._graph.producers, wanted, passes)
+        return (found - self._done.get(raw.opcode, set())) or found
+
+    def _scattered(self, raw: Raw) -> set[int]:
+        """The scatter that is all that an instruction helps to compute.
+
+        XLA writes one out as steps: a check of bounds, a slice, a choice.
+        """
+        first = self._first_recorded(raw, True)
+        names = {_equations.last_part(one.op_name) for one in first}
+        if not all(name.startswith("scatter") for name in names):
+            return set()
+        found = {i for one in first for i in self._recorded[one.name]}
+        return found if len(found) == 1 else set()
+
+    def _bound(self, raw: Raw) -> set[int]:
+        """The bound that a clamp also keeps: XLA merges a ``max`` and a ``min``."""
+        recorded = self._recorded[raw.name]
+        bounds = {"max": "min", "min": "max"}
+        other = {bounds.get(self._equations[i].primitive) for i in recorded}
+        found = nearest(
+            recorded,
+            self._graph.producers,
+            lambda i: self._equations[i].primitive in other,
+            lambda i: self._equations[i].primitive in PASSING,
+        )
+        return {i for i in found if fits(self._equations[i], raw)}
+
+    def _first_recorded(self, raw: Raw, anything: bool = False) -> list[Raw]:
         """The first readers that have a record; none if one of them has none."""
         queue, seen, found = [raw], {raw.name}, list[Raw]()
         while queue:
@@ -265,7 +319,7 @@ class Marks:
                 seen.add(one.name)
                 if self._recorded[one.name]:
                     found.append(one)
-                elif one.opcode in _MOVING and len(seen) < 50:
+                elif (anything or one.opcode in _MOVING) and len(seen) < 50:
                     queue.append(one)
                 else:
                     return []
@@ -292,7 +346,8 @@ class Marks:
             if self._is_combiner(raw) or raw.opcode in CONTROL | {"fusion"}:
                 continue
             known = self.of(raw) if self.is_constant(raw) else self.work(raw)
-            if not known and not self._is_product_part(raw):
+            is_told = raw.name in self._narrowed or self._is_product_part(raw)
+            if not known and not is_told:
                 yield raw
 
     def _is_product_part(self, raw: Raw) -> bool:
@@ -305,6 +360,8 @@ class Marks:
 
     def may_be(self, eqn: Equation, raws: Iterable[Raw]) -> bool:
         """Say whether one of the unexplained instructions can be this one's work."""
+        if eqn.index in self.open:
+            return True
         for raw in raws:
             if self.is_constant(raw):
                 # A constant spread over an array is the constant itself.

@@ -163,6 +163,11 @@ def is_maker(eqn: Equation, raw: Raw) -> bool:
     return is_light(eqn) and raw.opcode not in FREE
 
 
+def is_part(eqn: Equation, raw: Raw) -> bool:
+    """Whether an instruction may be one of several that an equation becomes."""
+    return is_composite(eqn) and raw.opcode in _MAKES.get(eqn.primitive, _LIGHT)
+
+
 def same_kind(eqn: Equation, raw: Raw) -> bool:
     """Whether an instruction has the dtype of one of an equation's results."""
     kinds = {kind_of(one) for one in (*eqn.outputs, *eqn.inputs)}
