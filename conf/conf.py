@@ -3,17 +3,26 @@
 import os
 import re
 import sys
+import tomllib
 from importlib import metadata
 from pathlib import Path
 
 HERE = Path(__file__).parent
 sys.path.append(str(HERE))
+
+
+def version_of(project: Path) -> str:
+    """The version that a `pyproject.toml` has."""
+    return str(tomllib.loads(project.read_text("utf-8"))["project"]["version"])
+
+
 REPOSITORY = os.environ.get("BOOK_REPOSITORY_URL", "")
 
 project = "Just After Execution"
 author = "the contributors"
 copyright = "the contributors. Text and code under the Apache License 2.0"
 
+executed_book_asks = "Predict"  # then the output stays folded until one has
 extensions = [
     "myst_nb",
     "executed_book",
@@ -45,22 +54,31 @@ NOTEBOOKS = os.environ.get("BOOK_NOTEBOOKS", "")
 executed_book_colab = (
     f"https://colab.research.google.com/github/{NOTEBOOKS}" if NOTEBOOKS else ""
 )
+# A notebook that imports the instruments installs the wheel that the site has; where
+# no address is known, the reader takes the wheel along and puts it beside the notebook.
+WHEEL = f"justafter-{version_of(HERE.parent / 'pyproject.toml')}-py3-none-any.whl"
+BOOK_URL = os.environ.get("BOOK_URL", "").rstrip("/")
+whole_wheel = WHEEL
+executed_book_offer_also = {} if BOOK_URL or REPOSITORY else {"justafter": WHEEL}
 executed_book_install_also = {
+    "justafter": (
+        f"{BOOK_URL}/_downloads/{WHEEL}"
+        if BOOK_URL
+        else f'"justafter @ git+{REPOSITORY}"'
+        if REPOSITORY
+        else f"./{WHEEL}"
+    ),
     "equinox": "equinox",
     "flax": "flax",
     "optax": "optax",
     "orbax": "orbax-checkpoint",
     "sklearn": "scikit-learn",
 }
-executed_book_install_line = " ".join(
-    [
-        f'%pip install -q "jax=={metadata.version("jax")}" matplotlib',
-        *([f'"justafter @ git+{REPOSITORY}"'] if REPOSITORY else []),
-    ]
+executed_book_install_line = (
+    f'%pip install -q "jax=={metadata.version("jax")}" matplotlib'
 )
 executed_book_folder = "empty"  # so that a chapter needs nothing but what it says
-executed_book_pins = "../outputs/pins"
-executed_book_records = "../outputs/records"
+executed_book_outputs = "../outputs/cells"
 executed_book_rules = "all"
 nitpicky = True
 # Types in signatures belong to JAX and Python, whose pages are not part of this site.

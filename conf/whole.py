@@ -1,11 +1,15 @@
 """The whole book to take along: as a zip that reads offline, and as a list of texts.
 
+The wheel of the instruments goes with it, for the notebooks.
+
 The zip holds the same bytes in every build of the same pages: its members stand in one
 order, and all bear one date.
 """
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -14,6 +18,7 @@ from typing import Any
 
 from pages import said_of
 from sphinx.application import Sphinx
+from sphinx.errors import ExtensionError
 
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)  # the first date that a zip can hold
 _NOT_IN_IT = ("jupyter_execute", ".buildinfo", "_static/locales", "_static/scripts")
@@ -81,10 +86,32 @@ def list_of_texts(app: Sphinx) -> str:
     return "\n".join(lines) + "\n"
 
 
+def make_wheel(root: Path, folder: Path, name: str) -> None:
+    """Build the package of the instruments for those who take a notebook along.
+
+    Raises:
+        ExtensionError: no wheel of that name came of it.
+    """
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel"]
+    made = subprocess.run(
+        [*command, "-d", str(folder)],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if made.returncode or not (folder / name).is_file():
+        raise ExtensionError(f"no wheel {name}: {made.stdout}{made.stderr}")
+
+
 def write(app: Sphinx, exception: Exception | None) -> None:
-    """Write both, when the site is finished."""
+    """Write all of it, when the site is finished."""
     if exception is None and app.builder.format == "html":
         site = Path(app.outdir)
+        if app.config.whole_wheel:
+            make_wheel(
+                Path(app.confdir).parent, site / "_downloads", app.config.whole_wheel
+            )
         (site / "llms.txt").write_text(list_of_texts(app), "utf-8")
         pack(site, app.config.whole_name)
 
@@ -92,5 +119,6 @@ def write(app: Sphinx, exception: Exception | None) -> None:
 def setup(app: Sphinx) -> dict[str, Any]:
     """Pack the site once everything else has been written."""
     app.add_config_value("whole_name", "book", "", (str,))
+    app.add_config_value("whole_wheel", "", "", (str,))
     app.connect("build-finished", write, priority=950)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from .checking.elsewhere import Record, recorded_elsewhere, records_of
 from .checking.pins import check_pins
 from .checking.receipts import (
     Counts,
@@ -29,7 +30,6 @@ from .checking.receipts import (
 from .checking.rules import check_run, failed, may_be_noise
 from .errors import BookError, PageError
 from .model import Chapter, Executed, PlainRun, run_from, to_plain
-from .platforms.records import Record, current, read_records
 from .programs import NoFaithfulProgram, Page
 from .programs.snippets import Snippets, snippets_of, source_cells
 from .programs.verdicts import Verdicts
@@ -81,7 +81,7 @@ class Book:
     """The chapters, what executing them gave, the pages to show, and what is wrong.
 
     `executed` also holds chapters that failed, as far as they ran. `offers` are what
-    pages offer to be taken away, by chapter. `stale` are the records of other platforms
+    pages offer to be taken away, by chapter. `stale` are the records of other devices
     whose cells have changed, in words; `other_jax` those made with a JAX that gives
     another output on the CPU as well. `texts` are the sentences of all pages, `unbound`
     those that name no check and might.
@@ -354,8 +354,8 @@ class _Building:
         book.errors += failures
         book.errors += check_run(executed, self.settings.rules, spoilt)
         chapter, run = executed.chapter, executed.run
-        if self.settings.pins is not None and run.provenance.platform == "cpu":
-            book.errors += check_pins(executed, self.settings.pins, spoilt)
+        if self.settings.outputs is not None and run.provenance.platform == "cpu":
+            book.errors += check_pins(executed, self.settings.outputs, spoilt)
         if len(run.results) == len(chapter.cells) and not failures:
             snippets, errors = snippets_of(executed, self.programs)
             if "programs" in self.settings.rules:
@@ -395,28 +395,31 @@ class _Building:
             book.errors += check_failing(page, self.assertions)
 
     def _take_records(self, book: Book) -> None:
-        """Note which records of other platforms hold, and which are stale."""
-        if self.settings.records is None:
+        """Note which records of other devices hold, and which are stale."""
+        folder = self.settings.outputs
+        if folder is None:
             return
-        found, errors = read_records(self.settings.records)
-        book.errors += errors
-        for docname, records in found.items():
+        for docname, paths in recorded_elsewhere(folder).items():
             page = book.pages.get(docname)
-            old = records
-            misleading: list[Record] = []
-            if page is not None:
-                holding, old, misleading = current(
-                    page.executed, page.snippets.programs, records
-                )
-                page.records.update(holding)
-            book.stale += [_name(docname, record) for record in old]
-            book.other_jax += [
-                f"{_name(docname, r)}, JAX {r.provenance.jax}" for r in misleading
+            if page is None:
+                book.stale.append(f"{docname}, which is no page that was executed")
+                continue
+            needs = Needs(page.executed)
+            try:
+                records = records_of(page.executed, paths, folder, needs)
+            except PageError as error:
+                book.errors.append(error)
+                continue
+            page.records.update(records.holding)
+            book.stale += [
+                f"{docname}, {counted(count, 'cell')} on {device}"
+                for device, count in records.stale.items()
             ]
-
-
-def _name(docname: str, record: Record) -> str:
-    return f"{docname}, cell {record.number}, {record.label}"
+            book.other_jax += [
+                f"{docname}, cell {number} on {device}"
+                for device, numbers in records.misleading.items()
+                for number in numbers
+            ]
 
 
 class Needs:

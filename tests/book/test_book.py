@@ -8,9 +8,9 @@ import pytest
 
 from executed_book import book as module
 from executed_book.book import Book, ExecutedPage, Needs, kept, platform_name
+from executed_book.checking.elsewhere import Record
 from executed_book.errors import BookError
 from executed_book.model import Cell, Provenance, Run, to_plain
-from executed_book.platforms.records import Record
 from executed_book.programs import NoFaithfulProgram
 from executed_book.programs.snippets import Snippets
 from executed_book.running.store import Store
@@ -92,8 +92,8 @@ SNIPPETS = Snippets([None], "script", "notebook")
 def test_a_seal_names_all_that_a_page_shows():
     ran = executed(chapter("x"), gave(), seal="a")
     other_run = executed(chapter("x"), gave(), seal="b")
-    record = Record(1, "digest", [printed("1\n")], GPU)
-    later = Record(1, "digest", [printed("2\n")], GPU)
+    record = Record(GPU, [printed("1\n")])
+    later = Record(GPU, [printed("2\n")])
     pages = [
         ExecutedPage(ran, SNIPPETS),
         ExecutedPage(other_run, SNIPPETS),

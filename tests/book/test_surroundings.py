@@ -39,7 +39,7 @@ def test_hashing_coloring_and_warning_are_the_builders(book):
         "print(sorted(map(hash, 'ab')), hash('text'))",
         "import warnings; warnings.simplefilter('default')\nprint([*{'a', 'b', 'c'}])",
     )
-    (book.root / "outputs" / "pins").mkdir(parents=True)
+    (book.root / "outputs" / "cells").mkdir(parents=True)
     assert book.run("pin")[0] == 0
     for name, value in {
         "PYTHONHASHSEED": "1",

@@ -8,7 +8,6 @@ those of its run.
 from __future__ import annotations
 
 import json
-import posixpath
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -82,8 +81,12 @@ def markdown_of(page: BeautifulSoup) -> str:
 def readable(body: str, page: str, site: str) -> BeautifulSoup:
     """A page's body with what is said, and with whole addresses.
 
-    >>> readable('<a class="headerlink">#</a><a href="b.html">b</a>', "n/a", "")
-    <a href="n/b.html">b</a>
+    Where the site has no address, what leads to its pages is text: a link would be dead
+    wherever a reader keeps the file.
+
+    >>> link = '<a class="headerlink">#</a><a href="b.html">b</a>'
+    >>> readable(link, "n/a", "https://s.dev"), readable(link, "n/a", "")
+    (<a href="https://s.dev/n/b.html">b</a>, b)
     """
     soup = BeautifulSoup(body, "html.parser")
     # First what is most of a page, so that less has to be looked through.
@@ -95,20 +98,21 @@ def readable(body: str, page: str, site: str) -> BeautifulSoup:
         drawn.replace_with(f"(A drawing. {drawn['aria-label']})")
     for element in soup.select("a[href], img[src]"):
         name = "href" if element.name == "a" else "src"
-        element[name] = absolute(str(element[name]), page, site)
+        address = str(element[name])
+        if site:
+            element[name] = absolute(address, page, site)
+        elif urlsplit(address).scheme:
+            continue
+        elif element.name == "a":
+            element.unwrap()
+        else:
+            element.replace_with(f"(A figure. {element.get('alt') or ''})")
     return soup
 
 
 def absolute(address: str, page: str, site: str) -> str:
-    """An address on a page, from the site's own where that is known."""
-    if urlsplit(address).scheme:
-        return address
-    here = f"{page}.html"
-    if site:
-        return urljoin(f"{site.rstrip('/')}/{here}", address)
-    path, mark, anchor = address.partition("#")
-    whole = posixpath.normpath(posixpath.join(posixpath.dirname(page), path))
-    return (whole if path else here) + mark + anchor
+    """An address on a page, from the site's own."""
+    return urljoin(f"{site.rstrip('/')}/{page}.html", address)
 
 
 def notebook_of_page(
@@ -143,7 +147,11 @@ def _numbered(output: Output, number: int) -> Output:
 def _installing(first: str) -> list[NotebookCell]:
     if not first:
         return []
-    source = f"# What this notebook needs; run it once.\n{first}"
+    beside = re.findall(r"(?<= \./)\S+", first)
+    taken = "".join(
+        f"# Put {name} beside it: the same menu has it.\n" for name in beside
+    )
+    source = f"# What this notebook needs; run it once.\n{taken}{first}"
     return [
         {
             "cell_type": "code",

@@ -65,19 +65,27 @@ def test_code_stands_in_fences_that_hold_it(html, text):
 
 
 @pytest.mark.parametrize(
-    ("address", "with_site", "without"),
+    ("address", "whole"),
     [
-        ("https://x.dev/a", "https://x.dev/a", "https://x.dev/a"),
-        ("mailto:a@b.c", "mailto:a@b.c", "mailto:a@b.c"),
-        ("other.html#b", "https://s.dev/book/n/other.html#b", "n/other.html#b"),
-        ("../_images/a.svg", "https://s.dev/book/_images/a.svg", "_images/a.svg"),
-        ("#here", "https://s.dev/book/n/page.html#here", "n/page.html#here"),
+        ("https://x.dev/a", "https://x.dev/a"),
+        ("mailto:a@b.c", "mailto:a@b.c"),
+        ("other.html#b", "https://s.dev/book/n/other.html#b"),
+        ("../_images/a.svg", "https://s.dev/book/_images/a.svg"),
+        ("#here", "https://s.dev/book/n/page.html#here"),
     ],
 )
-def test_addresses_are_whole(address, with_site, without):
-    assert absolute(address, "n/page", "https://s.dev/book/") == with_site
-    assert absolute(address, "n/page", "https://s.dev/book") == with_site
-    assert absolute(address, "n/page", "") == without
+def test_addresses_are_whole(address, whole):
+    assert absolute(address, "n/page", "https://s.dev/book/") == whole
+    assert absolute(address, "n/page", "https://s.dev/book") == whole
+
+
+def test_without_an_address_what_leads_into_the_site_is_text():
+    body = (
+        "<p><a href='b.html'>one</a>, <a href='#c'>two</a>, <img src='_images/a.svg'"
+        " alt='A line.'>, <a href='https://x.dev/a'>three</a>.</p>"
+    )
+    text = "one, two, (A figure. A line.), [three](https://x.dev/a).\n"
+    assert markdown_of(readable(body, "n/page", "")) == text
 
 
 def cell(source: str) -> dict[str, Any]:
