@@ -188,10 +188,18 @@ class Marks:
         )
 
     def _is_result(self, raw: Raw) -> bool:
-        """Whether the program returns it."""
+        """Whether the program returns it, and reads it nowhere else."""
+        caller = self._module.callers.get(raw.inside)
+        if raw.is_root and caller is not None and caller.opcode == "fusion":
+            return self._is_result(caller)
+        if raw.inside != self._module.entry:
+            return False
         users = self._module.users.get(raw.name, [])
-        returned = all(one.opcode == "tuple" and one.is_root for one in users)
-        return raw.inside == self._module.entry and (raw.is_root or returned)
+        return raw.is_root or all(
+            (one.opcode == "tuple" and one.is_root)
+            or (one.opcode in RENAMING and self._is_result(one))
+            for one in users
+        )
 
     def _settle(self, raw: Raw, found: set[int]) -> None:
         if len(found) == 1:
@@ -278,10 +286,9 @@ class Marks:
 
         readers = self._first_recorded(raw)
         after = {i for one in readers for i in self._recorded[one.name]}
-        if self._is_result(raw):
-            found = set(filter(wanted, self._graph.results()))
-        else:
-            found = nearest(after, self._graph.producers, wanted, passes)
+        ends = self._graph.results() if self._is_result(raw) else set()
+        found = set(filter(wanted, ends))
+        found = found or nearest(after, self._graph.producers, wanted, passes)
         return (found - self._done.get(raw.opcode, set())) or found
 
     def _scattered(self, raw: Raw) -> set[int]:
