@@ -213,6 +213,7 @@
     corrected(text) {
       return text.replace(/[a-z0-9_]{3,}/g, (word) => {
         if (this.spelled.has(word) || this.stems.has(looked(word))) return word;
+        if (text.endsWith(word) && [...this.spelled.keys()].some((other) => other.startsWith(word))) return word;
         const most = word.length < 8 ? 1 : 2;
         let [best, least, often] = [word, most + 1, 0];
         for (const [other, count] of this.spelled) {
@@ -272,7 +273,7 @@
     }
 
     /* The entries that answer, best first, each with the words found in it. */
-    find(asked, { typing = false, limit = 20 } = {}) {
+    find(asked, { limit = 20 } = {}) {
       const first = this.messages.find(asked);
       const { own, weights } = this.meant(this.corrected(asked.toLowerCase()));
       if (!weights.size && !first.length) return [];
@@ -282,7 +283,7 @@
         processTerm: (word) => word,
         boost: { title: 5, name: 4, terms: 3, messages: 1.5, pageTitle: 1.6, text: 1, code: 0.7 },
         boostTerm: (word) => weights.get(word) ?? 1,
-        prefix: (word) => typing && word === last && word.length > 2,
+        prefix: (word) => word === last && word.length > 2, // it may be half typed
         weights: { prefix: 0.5 },
         bm25: { k: 1.2, b: 0.5, d: 0.5 },
       });
