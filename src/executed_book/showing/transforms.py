@@ -15,14 +15,14 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.writers.html5 import HTML5Translator
 from sphinx_design.shared import create_component
 
+from ..checking.stored import slug
 from ..figures import dark_twin
-from ..platforms.records import slug
 
 
 def _parts(node: nodes.Element, name: str) -> list[nodes.container]:
     """The parts of a page that MyST-NB calls by a name of its own."""
-    found = node.findall(nodes.container)
-    return [part for part in found if part.get("nb_element") == name]
+    containers = node.findall(nodes.container)
+    return [part for part in containers if part.get("nb_element") == name]
 
 
 def _cells(document: nodes.document) -> list[nodes.container]:
