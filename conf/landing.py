@@ -1,8 +1,8 @@
 """The first picture of the book: what becomes of one line of Python, in three steps.
 
 The directive takes what the three steps show as its content, so that a check on the
-page can hold it: the line, a row for each operation with the piece of the line that it comes
-from, and what the kernel does::
+page can hold it: the line, a row for each operation with the piece of the line that it
+comes from, and what the kernel does::
 
     ```{path-of-a-line}
     x * jax.nn.sigmoid(2 * x)
@@ -53,7 +53,8 @@ def picture(lines: list[str]) -> str:
         f"{_ARROW.format('JAX traces')}"
         f"<div><b>JAX records</b><ol>{equations}</ol></div>"
         f"{_ARROW.format('XLA compiles')}"
-        f'<div><b>The device runs</b><p class="kernel">{_ROW}<span>{stages}</span>{_ROW}</p>'
+        f'<div><b>The device runs</b><p class="kernel">{_ROW}<span>{stages}</span>'
+        f"{_ROW}</p>"
         f"<p>One kernel: it {html.escape(kernel)}.</p></div></div>"
     )
 

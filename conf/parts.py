@@ -25,39 +25,65 @@ _MINUTES = "minutes"
 #: What each part is about, in a field of 72 by 48.
 DRAWINGS = {
     # steps that lead up, and a point that is reached
-    "learn": '<path d="M4 42h14v-10h14v-10h14v-10h14"/><circle class="warm" cx="64" cy="7"'
-    ' r="4"/>',
+    "learn": (
+        '<path d="M4 42h14v-10h14v-10h14v-10h14"/>',
+        '<circle class="warm" cx="64" cy="7" r="4"/>',
+    ),
     # an array, one of whose elements is another in a new array
-    "numbers": '<path d="M6 8h60v12H6zM21 8v12M36 8v12M51 8v12M6 30h60v12H6zM21 30v12M36'
-    ' 30v12M51 30v12"/><path class="warm" d="M24 33h9v6h-9zM28.5 20v10"/>',
+    "numbers": (
+        '<path d="M6 8h60v12H6zM21 8v12M36 8v12M51 8v12"/>',
+        '<path d="M6 30h60v12H6zM21 30v12M36 30v12M51 30v12"/>',
+        '<path class="warm" d="M24 33h9v6h-9zM28.5 20v10"/>',
+    ),
     # a line of code that becomes a list of operations
-    "tracing": '<path class="quiet" d="M4 12h18M4 24h12M4 36h16"/><path class="warm"'
-    ' d="M28 24h12m-4-4 4 4-4 4"/><path d="M48 6h20v9H48zM48 20h20v9H48zM48 34h20v9H48z"/>',
+    "tracing": (
+        '<path class="quiet" d="M4 12h18M4 24h12M4 36h16"/>',
+        '<path class="warm" d="M28 24h12m-4-4 4 4-4 4"/>',
+        '<path d="M48 6h20v9H48zM48 20h20v9H48zM48 34h20v9H48z"/>',
+    ),
     # a curve and its tangent
-    "derivatives": '<path d="M4 44C26 44 34 40 42 22S58 6 68 6"/><path class="warm"'
-    ' d="M28 46 56 2"/><circle class="warm" cx="42" cy="24" r="2.500"/>',
+    "derivatives": (
+        '<path d="M4 44C26 44 34 40 42 22S58 6 68 6"/>',
+        '<path class="warm" d="M28 46 56 2"/>',
+    ),
     # one thing around another
-    "composing": '<rect x="4" y="4" width="64" height="40" rx="5"/><rect class="quiet"'
-    ' x="14" y="11" width="44" height="26" rx="4"/><rect class="warm" x="25" y="18"'
-    ' width="22" height="12" rx="3"/>',
-    # a glass over bars of time
-    "finding-out": '<path class="quiet" d="M6 10h30M6 22h16M6 34h24"/><circle cx="46"'
-    ' cy="22" r="13"/><path d="m55.500 31.500 11 11"/><path class="warm" d="M40 22h12"/>',
+    "composing": (
+        '<rect x="4" y="4" width="64" height="40" rx="5"/>',
+        '<rect class="quiet" x="14" y="11" width="44" height="26" rx="4"/>',
+        '<rect class="warm" x="25" y="18" width="22" height="12" rx="3"/>',
+    ),
+    # a glass over lines of code
+    "finding-out": (
+        '<path class="quiet" d="M6 10h30M6 22h16M6 34h24"/>',
+        '<circle cx="46" cy="22" r="13"/><path d="m55.5 31.5 11 11"/>',
+        '<path class="warm" d="M40 22h12"/>',
+    ),
     # one array on eight devices
-    "devices": '<path d="M6 6h60v36H6zM21 6v36M36 6v36M51 6v36M6 24h60"/><path class="warm"'
-    ' d="M13.500 15h45M13.500 33h45"/>',
+    "devices": (
+        '<path d="M6 6h60v36H6zM21 6v36M36 6v36M51 6v36M6 24h60"/>',
+        '<path class="warm" d="M13.5 15h45M13.5 33h45"/>',
+    ),
     # layers of a network
-    "systems": '<path class="quiet" d="M12 12 36 8M12 12l24 16M12 36 36 8M12 36l24-8M12'
-    ' 12l24 32M12 36l24 8M36 8l24 16M36 28l24-4M36 44l24-20"/><g class="warm"><circle'
-    ' cx="60" cy="24" r="4"/></g><circle cx="12" cy="12" r="4"/><circle cx="12" cy="36"'
-    ' r="4"/><circle cx="36" cy="8" r="4"/><circle cx="36" cy="28" r="4"/><circle cx="36"'
-    ' cy="43" r="4"/>',
+    "systems": (
+        '<path class="quiet" d="M12 12 36 8M12 12l24 16M12 12l24 31"/>',
+        '<path class="quiet" d="M12 36 36 8M12 36l24-8M12 36l24 7"/>',
+        '<path class="quiet" d="M36 8l24 16M36 28l24-4M36 43l24-19"/>',
+        '<circle cx="12" cy="12" r="4"/><circle cx="12" cy="36" r="4"/>',
+        '<circle cx="36" cy="8" r="4"/><circle cx="36" cy="28" r="4"/>',
+        '<circle cx="36" cy="43" r="4"/>',
+        '<circle class="warm" cx="60" cy="24" r="4"/>',
+    ),
     # a dial
-    "instruments": '<path d="M8 40a28 28 0 0 1 56 0z"/><path class="quiet" d="M17 27l4'
-    ' 3M36 15v5M55 27l-4 3"/><path class="warm" d="M36 40 48 23"/>',
+    "instruments": (
+        '<path d="M8 40a28 28 0 0 1 56 0z"/>',
+        '<path class="quiet" d="M17 27l4 3M36 15v5M55 27l-4 3"/>',
+        '<path class="warm" d="M36 40 48 23"/>',
+    ),
     # a cell and the tick beside it
-    "tools": '<path d="M6 8h38v32H6z"/><path class="quiet" d="M13 18h24M13 26h16"/><path'
-    ' class="warm" d="m52 26 6 7 10-16"/>',
+    "tools": (
+        '<path d="M6 8h38v32H6z"/><path class="quiet" d="M13 18h24M13 26h16"/>',
+        '<path class="warm" d="m52 26 6 7 10-16"/>',
+    ),
 }
 
 
@@ -65,7 +91,7 @@ def drawing(name: str) -> nodes.raw:
     """The drawing of a part; what it shows is said beside it, so it has no name."""
     look = f'fill="none" stroke="{CYCLE[0]}" stroke-width="1.6" width="72" height="48"'
     svg = f'<svg class="part" viewBox="0 0 72 48" {look} aria-hidden="true">'
-    return nodes.raw("", f"{svg}{DRAWINGS[name]}</svg>", format="html")
+    return nodes.raw("", f"{svg}{''.join(DRAWINGS[name])}</svg>", format="html")
 
 
 class PartRole(SphinxRole):

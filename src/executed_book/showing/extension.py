@@ -31,7 +31,7 @@ from .changes import changed_pages, note_contents
 from .images import settle_images
 from .notebook import Notebook, notebook_of, stored_notebook, unexecuted_notebook
 from .receipts import CheckRole, CountRole, NoCheckRole, Receipts
-from .same_twice import complete_search_index, copy_notebook_styles
+from .reproducible import complete_search_index, copy_notebook_styles
 from .stamp import stamp
 from .transforms import (
     DarkTwins,
@@ -165,7 +165,7 @@ class Showing:
             return {}
         if app.builder.name == "epub":  # it is taken away whole
             return {}
-        from .taken import markdown_of, notebook_of_page, readable  # slow to import
+        from .formats import markdown_of, notebook_of_page, readable  # slow to import
 
         site = str(app.config.html_baseurl or "")
         files, beside = {"Markdown (.md)": f"_downloads/{docname}.md"}, list[str]()
