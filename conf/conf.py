@@ -26,6 +26,7 @@ executed_book_asks = "Predict"  # then the output stays folded until one has
 extensions = [
     "myst_nb",
     "executed_book",
+    "card",
     "drawings",
     "editions",
     "finding",
@@ -102,8 +103,10 @@ html_static_path = [str(HERE / "static")]
 editions = bool(os.environ.get("BOOK_EDITIONS"))
 archive_name = "just-after-execution"
 html_baseurl = os.environ.get("BOOK_URL", "")
-if html_baseurl:
-    html_static_path += [str(HERE.parent / ".github" / "page.png")]
+card_lines = (
+    "JAX for people who know NumPy:",
+    "what will happen, what came out, and why.",
+)
 pages_changes = "../CHANGELOG.md"
 html_additional_pages = {"404": "404.html", "search": "search.html"}
 html_context = {
