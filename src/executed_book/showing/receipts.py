@@ -60,11 +60,11 @@ class Receipt(TypedDict):
 
 def receipts_of(chapter: Chapter, run: Run) -> dict[str, Receipt]:
     """For each check that is named, what its cell shows, by its name."""
-    found: dict[str, Receipt] = {}
+    receipts: dict[str, Receipt] = {}
     for name, anchor, statement in claims_of(chapter):
         new: Receipt = {"name": name, "passed": _passed(run), "claims": []}
-        found.setdefault(name, new)["claims"].append((anchor, statement.text))
-    return found
+        receipts.setdefault(name, new)["claims"].append((anchor, statement.text))
+    return receipts
 
 
 def _passed(run: Run) -> tuple[str, str]:

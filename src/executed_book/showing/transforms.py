@@ -21,8 +21,8 @@ from ..figures import dark_twin
 
 def _parts(node: nodes.Element, name: str) -> list[nodes.container]:
     """The parts of a page that MyST-NB calls by a name of its own."""
-    found = node.findall(nodes.container)
-    return [part for part in found if part.get("nb_element") == name]
+    containers = node.findall(nodes.container)
+    return [part for part in containers if part.get("nb_element") == name]
 
 
 def _cells(document: nodes.document) -> list[nodes.container]:
