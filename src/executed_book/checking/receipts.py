@@ -47,7 +47,7 @@ class Counts:
         sentences: those that name a check.
         checks: the checks that are named.
         universal: the sentences in universal words that claim something.
-        universal_bound: those of them that name a check.
+        universal_bound: those of them that a check holds, theirs or the paragraph's.
         definition, instruction, title: universal sentences marked as such.
         lines: the lines of lists, paragraphs and tables that need a check each.
         lines_bound: those of them that have one.
@@ -176,7 +176,7 @@ def _quoted(statement: Statement) -> str:
 def unbound(page: PageText) -> Iterator[PageError]:
     """The universal sentences and the lines of a page that name no check."""
     for statement in page.statements:
-        if statement.is_universal and not statement.checks and not statement.exempt:
+        if statement.is_universal and not statement.is_bound and not statement.exempt:
             word = "no check holds this sentence"
             yield _loose(page, statement, word)
     for line, parts in _claims(page.statements).items():
@@ -256,7 +256,7 @@ def count_claims(page: PageText, executed: Executed | None, has_rows: bool) -> C
         sentences=sum(bool(s.checks) for s in statements),
         checks=len({name for s in statements for name in s.checks}),
         universal=len(claiming),
-        universal_bound=sum(bool(s.checks) for s in claiming),
+        universal_bound=sum(s.is_bound for s in claiming),
         definition=marked["definition"],
         instruction=marked["instruction"],
         title=marked["title"],
