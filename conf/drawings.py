@@ -103,6 +103,30 @@ DRAWINGS = {
             ),
         ),
     ),
+    "reverse": Drawing(
+        "A gradient in reverse mode: forward through three operations, and back.",
+        278,
+        (
+            Box("argument", (2, 2), 166, "angle", code=True),
+            Box("double", (2, 70), 166, "a = 2 * angle", code=True),
+            Box("sine", (2, 138), 166, "b = sin(a)", code=True),
+            Box("result", (2, 206), 166, "c = 40 * b", code=True),
+            Box("one", (232, 206), 166, "1", ("of c in c",)),
+            Box("back-result", (232, 138), 166, "times 40", ("of c in b",)),
+            Box("back-sine", (232, 70), 166, "times cos(a)", ("of c in a",)),
+            Box("gradient", (232, 2), 166, "times 2", ("of c in the angle",)),
+        ),
+        (
+            Arrow(((85, 34), (85, 70))),
+            Arrow(((85, 102), (85, 138))),
+            Arrow(((85, 170), (85, 206))),
+            Arrow(((168, 222), (232, 222))),
+            Arrow(((315, 206), (315, 188))),
+            Arrow(((315, 138), (315, 120))),
+            Arrow(((315, 70), (315, 52))),
+            Arrow(((168, 90), (232, 90)), "a, kept", (177, 83), dashed=True),
+        ),
+    ),
     "keys": Drawing(
         "Two trees of keys: a wide one, whose steps are children of one key, and a deep"
         " one, a chain of splits.",
