@@ -26,16 +26,19 @@ executed_book_asks = "Predict"  # then the output stays folded until one has
 extensions = [
     "myst_nb",
     "executed_book",
+    "card",
     "drawings",
     "editions",
     "finding",
-    "lean",
+    "assets",
+    "landing",
     "mathml",
     "moved",
     "names",
     "pages",
+    "parts",
     "references",
-    "whole",
+    "archive",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx_design",
@@ -58,7 +61,7 @@ executed_book_colab = (
 # no address is known, the reader takes the wheel along and puts it beside the notebook.
 WHEEL = f"justafter-{version_of(HERE.parent / 'pyproject.toml')}-py3-none-any.whl"
 BOOK_URL = os.environ.get("BOOK_URL", "").rstrip("/")
-whole_wheel = WHEEL
+archive_wheel = WHEEL
 executed_book_offer_also = {} if BOOK_URL or REPOSITORY else {"justafter": WHEEL}
 executed_book_install_also = {
     "justafter": (
@@ -98,10 +101,12 @@ nb_code_prompt_hide = "Hide the {type}"
 templates_path = [str(HERE / "templates")]
 html_static_path = [str(HERE / "static")]
 editions = bool(os.environ.get("BOOK_EDITIONS"))
-whole_name = "just-after-execution"
+archive_name = "just-after-execution"
 html_baseurl = os.environ.get("BOOK_URL", "")
-if html_baseurl:
-    html_static_path += [str(HERE.parent / ".github" / "page.png")]
+card_lines = (
+    "JAX for people who know NumPy:",
+    "what will happen, what came out, and why.",
+)
 pages_changes = "../CHANGELOG.md"
 html_additional_pages = {"404": "404.html", "search": "search.html"}
 html_context = {
@@ -152,17 +157,17 @@ html_theme_options = {
 
 epub_author = author
 epub_description = "JAX for people who know NumPy, with every output executed."
-epub_identifier = epub_uid = whole_name
+epub_identifier = epub_uid = archive_name
 epub_publisher = author
 epub_scheme = "ID"
-epub_basename = whole_name
+epub_basename = archive_name
 epub_copyright = copyright
 epub_css_files = ["book.css"]
 epub_show_urls = "no"
 epub_tocdepth = 2
 if "tags" in globals() and tags.has("epub"):  # noqa: F821 (Sphinx gives it)
     # A book without scripts, which its reader's device lays out.
-    of_sites = {"finding", "lean", "moved", "whole"}
+    of_sites = {"finding", "assets", "moved", "archive"}
     extensions = [name for name in extensions if name not in of_sites]
     templates_path = []
     html_static_path = [str(HERE / "epub")]

@@ -7,9 +7,6 @@ processes, as many at once as the settings say, the longest first.
 from __future__ import annotations
 
 import dataclasses
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +27,7 @@ from .checking.receipts import (
 from .checking.rules import check_run, failed, may_be_noise
 from .errors import BookError, PageError
 from .model import Chapter, Executed, PlainRun, run_from, to_plain
+from .plurals import counted
 from .programs import NoFaithfulProgram, Page
 from .programs.snippets import Snippets, snippets_of, source_cells
 from .programs.verdicts import Verdicts
@@ -39,12 +37,12 @@ from .reading.chapters import docname_of
 from .reading.pages import find_pages, read_pages
 from .running.chapters import ChapterTask, Finished
 from .running.fingerprint import Depends, digest, environment_fingerprint
+from .running.platform import check_platform, platform_name
 from .running.pool import Pool
 from .running.progress import Progress
 from .running.store import Entry, Store
-from .running.workers import open_workers, worker_environment
+from .running.workers import open_workers
 from .settings import Settings
-from .words import counted
 
 #: So often is a chapter run whose only failures are assertions on what it measured.
 _MEASURED_AT_MOST = 3
@@ -70,8 +68,8 @@ class ExecutedPage:
             number: [[to_plain(r.provenance), r.outputs] for r in records]
             for number, records in self.records.items()
         }
-        taken = [p and p.text for p in self.snippets.programs]
-        texts = [taken, self.snippets.script, self.snippets.notebook]
+        programs = [p and p.text for p in self.snippets.programs]
+        texts = [programs, self.snippets.script, self.snippets.notebook]
         reasons = sorted(self.snippets.reasons.items())
         return digest([self.executed.run.seal, shown, texts, reasons])
 
@@ -221,12 +219,12 @@ class _Building:
         )
         chapters = [r.chapter for r in readings if r.chapter is not None]
         if settings.only is not None:
-            known = {chapter.docname for chapter in chapters}
+            names = {chapter.docname for chapter in chapters}
             pages = {docname_of(p, settings.source) for p in self._pages()}
-            if unknown := sorted(settings.only - known - pages):
+            if unknown := sorted(settings.only - names - pages):
                 raise BookError(
                     f"no chapter is called {', '.join(unknown)}; there are"
-                    f" {', '.join(sorted(known)) or 'none'}"
+                    f" {', '.join(sorted(names)) or 'none'}"
                 )
             chapters = [c for c in chapters if c.docname in settings.only]
             errors = [e for e in errors if self._docname(e.path) in settings.only]
@@ -442,68 +440,3 @@ class Needs:
             return {page.statements[i].cell + 1 for i in page.needed(number - 1)}
         except NoFaithfulProgram:
             return set(range(1, number))  # it cannot be told: all of them
-
-
-# -- the platform
-
-
-def platform_name() -> str:
-    """The devices that chapters will see, as text for the cache's key.
-
-    On the CPU the environment says it all; elsewhere JAX is asked.
-    """
-    chosen = worker_environment()["JAX_PLATFORMS"]
-    return chosen if chosen == "cpu" else _ask_jax(chosen)
-
-
-def check_platform() -> None:
-    """Have JAX start once where the environment says how it is to start.
-
-    Raises:
-        BookError: it does not; chapters would each say so in words of their own.
-    """
-    environment = worker_environment()
-    steering = {
-        name
-        for name in environment
-        if name.startswith(("JAX_", "XLA_")) and name != "JAX_PLATFORMS"
-    }
-    if steering and environment["JAX_PLATFORMS"] == "cpu":
-        _ask_jax("cpu")
-
-
-_ASK = """
-import sys, jax
-try:
-    devices = jax.devices()
-except Exception as error:
-    text = str(error) or "no such platform is installed here"
-    sys.exit(f"{type(error).__name__}: {text}".replace("AssertionError: ", ""))
-print(jax.default_backend(), devices[0].device_kind, len(devices))
-"""
-
-
-def _ask_jax(chosen: str) -> str:
-    asked = subprocess.run(
-        [sys.executable, "-P", "-c", _ASK],
-        env=worker_environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if asked.returncode:
-        lines = [line for line in asked.stderr.splitlines() if line.strip()]
-        variables = ", ".join(
-            f"{n}={v}" for n, v in os.environ.items() if n.startswith(("JAX_", "XLA_"))
-        )
-        raise BookError(
-            f"JAX does not start on the platform {chosen!r}: {_reason(lines)}\n"
-            f"    → mend or unset what steers it: {variables or 'nothing is set'}"
-        )
-    return asked.stdout.strip()
-
-
-def _reason(lines: list[str]) -> str:
-    """The line of a dying process that says why."""
-    telling = [s for s in lines if "Unknown flag" in s or "Error: " in s]
-    return (telling or lines or ["it said nothing"])[-1].strip()

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from ..book import Book, execute
 from ..errors import BookError
+from ..plurals import counted
 from ..running.progress import Progress
 from ..settings import Settings
-from ..words import counted
 from .publish import Site
 from .render import Rendering, import_sphinx
 

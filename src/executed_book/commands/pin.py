@@ -21,10 +21,10 @@ from ..checking.text import pinned_text
 from ..errors import BookError, PageError, raise_all
 from ..files import write_whole
 from ..model import Cell, Executed
+from ..plurals import counted
 from ..running.processes import run_folder
 from ..running.progress import Progress
 from ..settings import Settings
-from ..words import counted
 
 
 def pin(settings: Settings, progress: Progress) -> None:

@@ -29,10 +29,10 @@ from ..checking.stored import (
 from ..errors import BookError, PageError
 from ..files import file_name, write_whole
 from ..model import CellResult, Chapter, Executed, Failure
+from ..plurals import counted
 from ..running.progress import Progress
 from ..running.workers import worker_environment
 from ..settings import Settings
-from ..words import counted
 
 #: How many cells of one chapter may end its process, or run for too long, before the
 #: chapter is given up.

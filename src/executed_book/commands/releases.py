@@ -25,10 +25,10 @@ from ..checking.stored import (
 from ..errors import BookError
 from ..files import write_whole
 from ..model import Chapter, Provenance
+from ..plurals import counted
 from ..reading.pages import find_chapters
 from ..running.progress import Progress
 from ..settings import Settings
-from ..words import counted
 
 _TITLE = "# What changed between JAX releases"
 

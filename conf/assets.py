@@ -26,7 +26,7 @@ _SCRIPTS_LAST = ("scripts/bootstrap.js", "scripts/pydata-sphinx-theme.js")
 #: Left out: the text of a page is marked by `search.js`, in the article alone.
 _UNUSED = {"sphinx_highlight.js"}
 
-_ATTRIBUTE = "lean_assets"
+_ATTRIBUTE = "joined_assets"
 
 _ICON_RULE = re.compile(
     r"\.fa-[^{}]*\{--fa:[^}]*\}|@font-face\{[^}]*Font Awesome[^}]*\}"

@@ -5,7 +5,10 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from executed_book.showing.same_twice import complete_search_index, copy_notebook_styles
+from executed_book.showing.reproducible import (
+    complete_search_index,
+    copy_notebook_styles,
+)
 
 
 def app(indexer: Any, entries: dict[str, list[Any]]) -> Any:

@@ -10,7 +10,7 @@ import pytest
 
 from executed_book.book import ExecutedPage
 from executed_book.programs.snippets import Snippets
-from executed_book.showing.taken import (
+from executed_book.showing.formats import (
     absolute,
     markdown_of,
     notebook_of_page,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from executed_book.reading import kept
+from executed_book.reading import cache
 from executed_book.reading.pages import find_chapters
 
 PAGE = (
@@ -20,13 +20,13 @@ def read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     source = tmp_path / "docs"
     source.mkdir()
     parsed: list[str] = []
-    read_page = kept.read_page
+    read_page = cache.read_page
 
     def noting(path: Path, *arguments: object):
         parsed.append(path.stem)
         return read_page(path, *arguments)
 
-    monkeypatch.setattr(kept, "read_page", noting)
+    monkeypatch.setattr(cache, "read_page", noting)
 
     def read(rules: tuple[str, ...] = ()):
         parsed.clear()
