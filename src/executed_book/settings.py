@@ -67,6 +67,7 @@ def _are_claims(value: Any) -> bool:
 OPTIONS = (
     Option("cache", None, _is_folder, "the folder where runs are kept between builds"),
     Option("pins", None, _is_folder, "the folder with the pinned outputs"),
+    Option("programs", None, _is_folder, "the folder with the verdicts on programs"),
     Option("records", None, _is_folder, "the folder with what other platforms gave"),
     Option("rules", (), _are_rules, f"'all', or some of {', '.join(RULES)}"),
     Option(
@@ -131,6 +132,8 @@ class Settings:
         bound: patterns of the pages on which every claim has its check.
         pins: the folder with the pinned outputs; None to compare nothing.
         records: the folder with what other platforms gave; None to show none.
+        programs: the folder with what running the pages' programs gave; None for one
+            in the cache.
         only: the chapters to look at, by name; None for all.
     """
 
@@ -150,6 +153,7 @@ class Settings:
     bound: tuple[str, ...] = ()
     pins: Path | None = None
     records: Path | None = None
+    programs: Path | None = None
     only: frozenset[str] | None = None
 
     @property
@@ -186,7 +190,7 @@ def settings_of(
     rules = said["rules"]
     folders = {
         name: (config / said[name]).resolve() if said[name] else None
-        for name in ("pins", "records", "cache")
+        for name in ("pins", "records", "programs", "cache")
     }
     settings: dict[str, Any] = {
         **{n: said[n] for n in ("cell_seconds", "output_limit", "folder", "figures")},
@@ -195,6 +199,7 @@ def settings_of(
         "rules": frozenset(RULES if rules == "all" else rules),
         "pins": folders["pins"],
         "records": folders["records"],
+        "programs": folders["programs"],
         "cache": folders["cache"] or usual_cache,
         "include": tuple(get("include_patterns") or ("**",)),
         "exclude": tuple(get("exclude_patterns") or ()),
