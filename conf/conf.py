@@ -14,13 +14,17 @@ project = "Just After Execution"
 author = "the contributors"
 copyright = "the contributors. Text and code under the Apache License 2.0"
 
+executed_book_asks = "Predict"  # then the output stays folded until one has
 extensions = [
     "myst_nb",
     "executed_book",
+    "drawings",
     "editions",
     "finding",
     "lean",
     "mathml",
+    "moved",
+    "names",
     "pages",
     "references",
     "whole",
@@ -94,6 +98,7 @@ html_css_files = [
     "text.css",
     "frame.css",
     "code.css",
+    "drawings.css",
     "landing.css",
     "search.css",
     "print.css",
@@ -112,7 +117,7 @@ html_theme_options = {
     "article_header_start": [],
     "collapse_navbar": True,
     "navbar_end": ["article-header-buttons.html"],
-    "navbar_persistent": ["search-button-field.html"],
+    "navbar_persistent": ["search-button-field.html", "pages-link.html"],
     "navbar_start": ["site-name.html"],
     "path_to_docs": "docs",
     "pygments_dark_style": "a11y-high-contrast-dark",
@@ -140,7 +145,7 @@ epub_show_urls = "no"
 epub_tocdepth = 2
 if "tags" in globals() and tags.has("epub"):  # noqa: F821 (Sphinx gives it)
     # A book without scripts, which its reader's device lays out.
-    of_sites = {"finding", "lean", "whole"}
+    of_sites = {"finding", "lean", "moved", "whole"}
     extensions = [name for name in extensions if name not in of_sites]
     templates_path = []
     html_static_path = [str(HERE / "epub")]

@@ -57,8 +57,14 @@ def _entry(section: nodes.section) -> Entry:
 
 
 def _terms(doctree: nodes.document) -> Iterator[nodes.definition_list_item]:
-    for glossary in doctree.findall(addnodes.glossary):
-        yield from glossary.findall(nodes.definition_list_item)
+    """What is an entry by itself: the terms of a glossary, and the names that run."""
+    return filter(_is_term, doctree.findall(nodes.definition_list_item))
+
+
+def _is_term(node: nodes.Node) -> bool:
+    if not isinstance(node, nodes.definition_list_item):
+        return False
+    return any(term["ids"] for term in node.findall(nodes.term))
 
 
 def _term(item: nodes.definition_list_item) -> Entry:
@@ -96,7 +102,7 @@ class _Texts:
             self.terms += [entry[1].replace(";", " ") for entry in node["entries"]]
         elif not isinstance(node, nodes.Element) or "no-search" in node["classes"]:
             return
-        elif isinstance(node, nodes.raw | addnodes.glossary | addnodes.desc):
+        elif isinstance(node, nodes.raw | addnodes.desc) or _is_term(node):
             return  # a glossary's terms and a module's names are entries themselves
         elif node.get("nb_element") == "cell_code_output":
             self._take_output(node)

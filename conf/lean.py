@@ -31,6 +31,11 @@ _ATTRIBUTE = "lean_assets"
 _ICON_RULE = re.compile(
     r"\.fa-[^{}]*\{--fa:[^}]*\}|@font-face\{[^}]*Font Awesome[^}]*\}"
 )
+#: A rule for the dark theme that a script sets, and what holds for paper alone.
+_DARK = re.compile(r"[^{}]*html\[data-theme=[\"']?dark[\"']?\][^{}]*\{[^{}]*\}")
+_PRINT = re.compile(r"@media print\s*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}")
+_BY_HAND = "without-scripts.css"
+
 _COMMENT = re.compile(r"/\*(?!!).*?\*/", re.DOTALL)
 _URL = re.compile(r"url\((['\"]?)(?!data:|#|https?:)([^)'\"]+)\1\)")
 
@@ -50,6 +55,22 @@ def _moved(base: str, address: str) -> str:
     return posixpath.normpath(posixpath.join(base, address))
 
 
+def dark_without_scripts(sheet: str) -> str:
+    """The rules of the dark theme once more, for who prefers it and runs no script.
+
+    A page without scripts keeps the theme "auto", which is the light one.
+
+    >>> print(dark_without_scripts("html[data-theme=dark] p{color:red}p{margin:0}"))
+    @media screen and (prefers-color-scheme:dark){
+    html[data-theme=auto] p{color:red}
+    }
+    """
+    rules = _DARK.findall(_PRINT.sub("", sheet))
+    auto = [re.sub(r"data-theme=[\"']?dark[\"']?", "data-theme=auto", r) for r in rules]
+    body = "\n".join(rule.strip() for rule in auto)
+    return f"@media screen and (prefers-color-scheme:dark){{\n{body}\n}}"
+
+
 def joined_scripts(static: Path, names: Iterable[str]) -> str:
     """The scripts as one; each ends before the next begins."""
     texts = [(static / name).read_text("utf-8") for name in names]
@@ -66,22 +87,20 @@ def _names(assets: Iterable[Any]) -> list[str]:
 def join_assets(
     app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any
 ) -> None:
-    """Hand the page its two files, which the first page of a build has written."""
+    """Hand the page its files, which the first page of a build has written."""
     assets = getattr(app.builder, _ATTRIBUTE, None)
     if assets is None:
         sheets = [*_SHEETS_FIRST, *_names(context["css_files"])]
         scripts = [*_names(context["script_files"]), *_SCRIPTS_LAST]
         static = Path(app.outdir, "_static")
         try:
+            sheet = joined_sheets(static, sheets)
+            plain = (static / _BY_HAND).read_text("utf-8") + dark_without_scripts(sheet)
+            script = joined_scripts(static, [s for s in scripts if s not in _UNUSED])
             assets = {
-                "joined_sheet": _written(
-                    static, "site.css", joined_sheets(static, sheets)
-                ),
-                "joined_script": _written(
-                    static,
-                    "site.js",
-                    joined_scripts(static, [s for s in scripts if s not in _UNUSED]),
-                ),
+                "joined_sheet": _written(static, "site.css", sheet),
+                "plain_sheet": _written(static, "site-without-scripts.css", plain),
+                "joined_script": _written(static, "site.js", script),
             }
         except OSError as error:
             raise ExtensionError(f"the page's style or script: {error}") from error
@@ -90,7 +109,7 @@ def join_assets(
 
 
 def _written(static: Path, name: str, text: str) -> str:
-    """Write one of the two; its name with a mark that changes with the content."""
+    """Write one of them; its name with a mark that changes with the content."""
     (static / name).write_text(text, "utf-8")
     return f"{name}?v={hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
