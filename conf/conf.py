@@ -61,6 +61,7 @@ executed_book_install_line = " ".join(
 )
 executed_book_folder = "empty"  # so that a chapter needs nothing but what it says
 executed_book_pins = "../outputs/pins"
+executed_book_programs = "../outputs/programs"
 executed_book_records = "../outputs/records"
 executed_book_rules = "all"
 nitpicky = True

@@ -33,8 +33,7 @@ from .platforms.records import Record, current, read_records
 from .programs import NoFaithfulProgram, Page
 from .programs.snippets import Snippets, snippets_of, source_cells
 from .programs.verdicts import Verdicts
-from .programs.verify import Offer, count, offers_of, settled
-from .programs.verify import verify as run_offers
+from .programs.verify import Offer, count, offers_of, settled, unverified
 from .reading.chapters import docname_of
 from .reading.pages import find_pages, read_pages
 from .running.chapters import ChapterTask, Finished
@@ -119,7 +118,6 @@ class Book:
 def execute(
     settings: Settings,
     progress: Progress,
-    verify: float = 0.0,
     choose: Callable[[Chapter], Chapter | None] = lambda chapter: chapter,
     ready: Callable[[Executed], None] = lambda executed: None,
 ) -> Book:
@@ -130,8 +128,6 @@ def execute(
     Args:
         settings: how the book is read, executed and checked.
         progress: what is told how far the chapters are.
-        verify: programs that wait to be run by themselves are, if they are expected
-            to take at most so many seconds.
         choose: gives each chapter as it is to be executed; None leaves it out.
         ready: is given each chapter that ran to its end, as soon as it did.
 
@@ -140,7 +136,7 @@ def execute(
         KeyboardInterrupt: as pressed; running chapters have been ended.
     """
     building = _Building(settings, progress, choose, ready)
-    return building.build(run_missing=True, verify=verify)
+    return building.build(run_missing=True)
 
 
 def kept(settings: Settings) -> tuple[Book, bool]:
@@ -169,7 +165,6 @@ class _Building:
             )
         self.store = Store(settings.cache, settings.project)
         self.programs = Store(settings.cache / "snippets", settings.project)
-        self.verdicts = Store(settings.cache / "verdicts", settings.project)
         self.assertions = Store(settings.cache / "assertions", settings.project)
         self.depends: dict[str, Depends] = {}
         self.executed: dict[str, Executed] = {}
@@ -177,7 +172,7 @@ class _Building:
         self.texts: list[PageText] = []
         self.errors: list[PageError] = []
 
-    def build(self, run_missing: bool, verify: float = 0.0) -> Book:
+    def build(self, run_missing: bool) -> Book:
         self._read()
         self._take_kept()
         if run_missing:
@@ -191,14 +186,11 @@ class _Building:
             self._check(executed, book)
         for page in self.texts:
             self._check_sentences(page, book)
-        if verify:
-            offers = [offer for some in book.offers.values() for offer in some]
-            run_offers(offers, self.settings.jobs, self.progress, verify)
         self._settle(book)
         if self.settings.only is None:
             self._take_records(book)
         book.errors.sort(key=lambda error: (str(error.path), error.line))
-        for store in (self.store, self.programs, self.verdicts, self.assertions):
+        for store in (self.store, self.programs, self.assertions):
             store.prune()
         return book
 
@@ -361,14 +353,10 @@ class _Building:
             if "programs" in self.settings.rules:
                 book.errors += errors
             book.pages[chapter.docname] = ExecutedPage(executed, snippets)
-            if chapter.docname in self.depends:
-                verdicts = self._verdicts(chapter.docname)
-                offers = offers_of(executed, snippets, verdicts)
-                book.offers[chapter.docname] = offers
-
-    def _verdicts(self, docname: str) -> Verdicts:
-        depends = dict(self.depends[docname])
-        return Verdicts(self.verdicts, docname, self.environment, depends)
+            verdicts = Verdicts(
+                verdict_path(self.settings, chapter.docname), run.provenance.jax
+            )
+            book.offers[chapter.docname] = offers_of(executed, snippets, verdicts)
 
     def _settle(self, book: Book) -> None:
         """Take from the pages the programs that were found not to hold."""
@@ -378,6 +366,8 @@ class _Building:
             book.pages[docname] = dataclasses.replace(page, snippets=snippets)
             if "programs" in self.settings.rules:
                 book.errors += filter(None, (offer.error for offer in offers))
+                if os.environ.get("CI") == "true" and self.settings.programs:
+                    book.errors += unverified(offers)
 
     def _check_sentences(self, page: PageText, book: Book) -> None:
         """Note the sentences that are not bound, and the checks that hold nothing."""
@@ -413,6 +403,12 @@ class _Building:
             book.other_jax += [
                 f"{_name(docname, r)}, JAX {r.provenance.jax}" for r in misleading
             ]
+
+
+def verdict_path(settings: Settings, docname: str) -> Path:
+    """The file with the verdicts on a page's programs."""
+    folder = settings.programs or settings.cache / "programs"
+    return folder / f"{docname}.txt"
 
 
 def _name(docname: str, record: Record) -> str:

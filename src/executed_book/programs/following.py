@@ -55,7 +55,8 @@ class Thing:
         parts: what it holds or shares data with.
         code: what it runs when it is called, and `scope` where that looks up names.
         history: the statements that made it what it is.
-        traces: those that may have traced it.
+        traces: those that may have traced it; `versions` are the statements that had
+            made what it looks up each time. JAX goes on using an old trace.
     """
 
     kind: str = ""
@@ -65,6 +66,7 @@ class Thing:
     scope: Scope | None = None
     history: Mask = 0
     traces: Mask = 0
+    versions: set[Mask] = field(default_factory=set)
     donates: bool = False
     serial: int = field(default_factory=lambda: next(_SERIALS))
 
@@ -197,7 +199,7 @@ class Follower:
                     scope.names[result] = frozenset(
                         (self._make(self._things(parts, scope), code, is_list, scope),)
                     )
-                case Change(value, stored, path):
+                case Change():
                     self._assign(op, scope)
                 case Use(value):
                     self._use_up(self._things(value, scope))
@@ -269,7 +271,7 @@ class Follower:
         self._change(value, self._things(op.stored, scope))
 
     def _path(self, written: str, scope: Scope) -> str:
-        """The dotted path that `np.random.normal` means; empty if it is no library's."""
+        """The dotted path of what is written so; empty if it is no library's."""
         root, dot, rest = written.partition(".")
         home = scope.home(root)
         if home is None:
@@ -390,7 +392,9 @@ class Follower:
         )
         self._observed -= watches
         gives_functions = last in ("vjp", "make_jaxpr", "lens", "wraps")
-        return found | ({self._new("library", "", thing.parts)} if gives_functions else set())
+        return found | (
+            {self._new("library", "", thing.parts)} if gives_functions else set()
+        )
 
     def _traced(
         self,
@@ -410,8 +414,13 @@ class Follower:
         self.found.prints |= printed
         self._frames.pop()
         for thing in _coded(functions):
-            if frame.prints or frame.differs or self._observed:
+            looked = Follower(self.page)
+            looked.look((thing,))
+            version = looked.found.needs
+            stale = any(version != earlier for earlier in thing.versions)
+            if frame.prints or frame.differs or self._observed or stale:
                 self.found.needs |= thing.traces
+            thing.versions.add(version)
             self.found.prints_traced |= frame.prints
             self.found.traced.add(thing)
         return found
@@ -557,9 +566,9 @@ class Follower:
         last = path.rpartition(".")[2]
         if libraries.wraps(path):
             return frozenset((self._new("wrapper", path, given),))
-        if path.startswith(libraries.PRINTS) or path.startswith(libraries.PRINTS_BELOW):
-            self.found.prints = True
-            self.found.prints_below |= path.startswith(libraries.PRINTS_BELOW)
+        below = path.startswith(libraries.PRINTS_BELOW)
+        self.found.prints |= below or path.startswith(libraries.PRINTS)
+        self.found.prints_below |= below
         state = libraries.changes_hidden(path)
         if state == libraries.SETTINGS:
             self._set(path)

@@ -191,12 +191,14 @@ def _body(code: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> Block:
         )
     compiler.hidden = {n: h for n, h in outside.items() if n not in _bound(code.body)}
     compiler.statements(code.body)
-    outer = {n for s in _inside(code.body) for n in getattr(s, "names", ())
-             if isinstance(s, ast.Global | ast.Nonlocal)}
+    outer = {
+        n
+        for s in _inside(code.body)
+        for n in getattr(s, "names", ())
+        if isinstance(s, ast.Global | ast.Nonlocal)
+    }
     own = ({*places, *names} | _bound(code.body)) - outer
-    return Block(
-        tuple(compiler.ops), places, names, frozenset(own), compiler.returns
-    )
+    return Block(tuple(compiler.ops), places, names, frozenset(own), compiler.returns)
 
 
 def _bound(statements: Iterable[ast.stmt]) -> frozenset[str]:
@@ -255,7 +257,9 @@ def _inside(statements: Iterable[ast.AST]) -> Iterator[ast.AST]:
             continue
         if isinstance(node, ast.Lambda):
             continue
-        if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+        if isinstance(
+            node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+        ):
             inner = [n for n in ast.walk(node) if isinstance(n, ast.NamedExpr)]
             yield from (n.target for n in inner)
             continue
@@ -361,9 +365,9 @@ class _Compiler:
                 bodies = [handler.body for handler in node.handlers]
                 self.below(node.body, *bodies, node.orelse, node.finalbody)
             case ast.Match(subject=subject, cases=cases):
-                value = self.value(subject)
+                matched = self.value(subject)
                 for name in bound_names([node]):
-                    self.bind(name, self.part(value))
+                    self.bind(name, self.part(matched))
                 for case_ in cases:
                     for inner in ast.walk(case_.pattern):
                         if isinstance(inner, ast.expr):
@@ -434,7 +438,9 @@ class _Compiler:
                 self.store(target, value)
 
     def store(self, target: ast.expr, value: Names) -> None:
-        base = target.value if isinstance(target, ast.Attribute | ast.Subscript) else None
+        base = (
+            target.value if isinstance(target, ast.Attribute | ast.Subscript) else None
+        )
         if base is None:
             return
         if isinstance(target, ast.Subscript):
@@ -471,8 +477,11 @@ class _Compiler:
                 return self.part(self.value(base))
             case ast.Call(func=function):
                 positional = [self.value(a) for a in node.args]
-                constants = [k.value.value for k in node.keywords
-                             if isinstance(k.value, ast.Constant)]
+                constants = [
+                    k.value.value
+                    for k in node.keywords
+                    if isinstance(k.value, ast.Constant)
+                ]
                 constants += [a.value for a in node.args if isinstance(a, ast.Constant)]
                 keywords = [(k.arg or "", self.value(k.value)) for k in node.keywords]
                 return self.call(function, positional, keywords, constants)
@@ -510,9 +519,9 @@ class _Compiler:
                 holds = any(isinstance(n, ast.List | ast.Tuple) for n in (left, right))
                 return self.make(parts if holds else NOTHING, is_list=True)
             case _:
-                for inner in ast.iter_child_nodes(node):
-                    if isinstance(inner, ast.expr):
-                        self.value(inner)
+                for child in ast.iter_child_nodes(node):
+                    if isinstance(child, ast.expr):
+                        self.value(child)
                 return NOTHING
 
     def gone_through(self, node: ast.expr) -> Names:
@@ -536,7 +545,12 @@ class _Compiler:
         result = self.new()
         self.ops.append(
             Call(
-                result, called, path, name, tuple(positional), tuple(keywords),
+                result,
+                called,
+                path,
+                name,
+                tuple(positional),
+                tuple(keywords),
                 tuple(constants),
             )
         )

@@ -186,14 +186,14 @@ class Page:
         return found
 
     def gives_none(self, name: str) -> bool:
-        """Whether a name, or with a dot a method, is only ever a function without value."""
+        """Whether a name, or `.method`, is only ever a function without a value."""
         makers = self.functions.get(name, [])
         return bool(makers) and all(map(_returns_nothing, makers))
 
     @cached_property
     def drawing_names(self) -> frozenset[str]:
         """Names bound to what Matplotlib gave: figures and axes."""
-        found = set()
+        found = set[str]()
         for statement in self.statements:
             value = getattr(statement.node, "value", None)
             path = self.paths.get(_root(value), "") if value is not None else ""

@@ -17,10 +17,10 @@ from ..errors import PageError
 from ..model import Cell, CellResult, Chapter, Executed
 from ..running.fingerprint import digest, file_digest
 from ..running.store import Store
-from .text import Program, Programs, header
 from .cells import SourceCell
 from .downloads import notebook, script
 from .slicing import NoFaithfulProgram, Page
+from .text import Program, Programs, header
 
 
 @dataclass(frozen=True)

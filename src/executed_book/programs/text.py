@@ -414,7 +414,9 @@ def _has_value(page: Page, value: ast.expr) -> bool:
         return not (gives_none or page.gives_none(f".{name}") or _draws(page, value))
     if isinstance(value.func, ast.Name):
         name = value.func.id
-        return f"builtins.{name}" not in libraries.GIVES_NONE and not page.gives_none(name)
+        return f"builtins.{name}" not in libraries.GIVES_NONE and not page.gives_none(
+            name
+        )
     return True
 
 
@@ -604,7 +606,9 @@ def _ordered(pieces: Iterable[_Piece]) -> list[_Piece]:
 def _is_installed(piece: _Piece) -> bool:
     if piece.statement is None:
         return True
-    return all(find_spec(path.partition(".")[0]) for _, path in bindings(piece.statement.node))
+    return all(
+        find_spec(path.partition(".")[0]) for _, path in bindings(piece.statement.node)
+    )
 
 
 def _first(pieces: Sequence[_Piece]) -> list[_Piece]:

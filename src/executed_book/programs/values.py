@@ -59,10 +59,9 @@ def _parts(value: Any, deep: int) -> Iterator[str]:
         data = value.encode("utf-8", "replace") if isinstance(value, str) else value
         short = len(data) <= _LONGEST
         yield repr(value) if short else f"{kind}[{len(data)}]#{zlib.crc32(data):x}"
-    elif isinstance(value, types.ModuleType | types.FunctionType | type):
-        yield f"{kind} {value.__name__}"
-    elif callable(value) and isinstance(getattr(value, "__name__", None), str):
-        yield f"{kind} {value.__name__}"
+    elif isinstance(value, types.ModuleType) or callable(value):
+        name = getattr(value, "__name__", None)
+        yield f"{kind} {name}" if name else f"{UNKNOWN}{kind}"
     elif not deep:
         yield f"{UNKNOWN}{kind}"
     elif isinstance(value, Mapping):
@@ -114,9 +113,9 @@ def _array(value: Any) -> str:
     flat = np.abs(data.astype(np.float64).ravel())
     signed = data.astype(np.float64).ravel()
     # Sums of what has one sign, so that rounding stays as small as it is in the parts.
-    ramp = np.linspace(1.0, 2.0, flat.size)
-    largest = float(np.max(flat, initial=0.0))
-    return f"{head} {_number(float(flat.mean()))} {_number(float((ramp * (signed + largest)).mean()))}"
+    above = signed + float(np.max(flat, initial=0.0))
+    weighted = np.linspace(1.0, 2.0, flat.size) * above
+    return f"{head} {_number(float(flat.mean()))} {_number(float(weighted.mean()))}"
 
 
 def _tree(value: Any, deep: int) -> Iterator[str]:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..checking.comparison import same_output
 from ..checking.text import printed_text
 from ..errors import PageError
 from ..model import Executed
@@ -35,7 +36,6 @@ from .verdicts import (
     Promise,
     Verdict,
     Verdicts,
-    same_output,
 )
 
 #: A program that runs longer than this hangs (seconds).
@@ -172,11 +172,26 @@ _REASONS = {
 }
 
 
+def unverified(offers: Iterable[Offer]) -> Iterator[PageError]:
+    """One error for a page of which programs have not been verified."""
+    waiting = [offer for offer in offers if offer.waits]
+    if waiting:
+        listed = ", ".join(offer.what for offer in waiting)
+        yield PageError(
+            waiting[0].path,
+            waiting[0].line,
+            f"not verified as they stand: {listed}",
+            "run 'python -m executed_book verify', and commit what it writes",
+        )
+
+
 def count(offers: Sequence[Offer]) -> str:
     """How many of the offers gave what, in words."""
     verdicts = [offer.verdict for offer in offers]
     words = [verdict.word for verdict in verdicts if verdict is not None]
-    lengthened = sum(verdict is not None and bool(verdict.added) for verdict in verdicts)
+    lengthened = sum(
+        verdict is not None and bool(verdict.added) for verdict in verdicts
+    )
     counts = [
         f"{words.count(HELD)} held",
         f"{words.count(VARIES)} ran and vary",
@@ -187,9 +202,7 @@ def count(offers: Sequence[Offer]) -> str:
     said = f"{len(offers)} programs and scripts: {', '.join(counts)}"
     waiting = len(offers) - len(words)
     if waiting:
-        said += (
-            f"; {waiting} were not verified: run `python -m executed_book verify`"
-        )
+        said += f"; {waiting} were not verified: run `python -m executed_book verify`"
     return said
 
 
@@ -264,7 +277,9 @@ def verify(
         with run_folder() as folder:
             failed = _run(waiting, jobs, compiled_into(folder / "compiled"), step)
         for offer in _run(failed, 1, {}, lambda: None):
-            progress.note(f"  {offer.path.stem}, {offer.what}: looking for what it needs")
+            progress.note(
+                f"  {offer.path.stem}, {offer.what}: looking for what it needs"
+            )
             _repair(offer)
 
 

@@ -37,8 +37,8 @@ _NOTES = frozenset(
 )
 
 #: Options that are text.
-_TEXTS = ("raises", "warns", "alt", "check", "no-program", "fails-on", "load") + (
-    "needs",
+_TEXTS = (
+    *("raises", "warns", "alt", "check", "no-program", "fails-on", "load", "needs"),
     "needs-not",
 )
 
