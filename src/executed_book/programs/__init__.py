@@ -3,8 +3,8 @@
 A cell's way: `cells` makes plain Python of it, `names` tells what each of its
 statements reads, binds and may change, `following` what that means where it stands,
 `slicing` which earlier statements a cell needs; `text` writes the program. `verify`
-runs it, and `verdicts` keeps what it gave. `downloads` makes a script and a notebook of the
-whole chapter, and `snippets` hands all of these to the build.
+runs it, and `verdicts` keeps what it gave. `downloads` makes a script and a notebook
+of the whole chapter, and `snippets` hands all of these to the build.
 """
 
 from .cells import SourceCell

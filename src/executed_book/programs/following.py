@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import ast
 import itertools
+import math
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from . import libraries
@@ -77,12 +79,16 @@ NOTHING: Things = frozenset()
 
 @dataclass
 class Scope:
-    """Names and what they hold; `histories` are the statements that bound them."""
+    """Names and what they hold; `histories` are the statements that bound them.
+
+    `cell` changes when a function inside of another binds one of the outer's names.
+    """
 
     names: dict[str, Things] = field(default_factory=dict)
     outer: Scope | None = None
     own: Names = frozenset()
     histories: dict[str, Mask] = field(default_factory=dict)
+    cell: Thing = field(default_factory=Thing)
 
     def home(self, name: str) -> Scope | None:
         """The scope that a name is looked up in; None if nothing defines it."""
@@ -125,10 +131,10 @@ class Followed:
 
 @dataclass
 class _Frame:
-    """What happens while JAX may be tracing, which it does once for many calls."""
+    """What a call does besides: the oldest thing that it changes, and printing."""
 
     since: int
-    differs: bool = False
+    oldest: float = math.inf
     prints: bool = False
 
 
@@ -143,7 +149,7 @@ class Follower:
         self._frames: list[_Frame] = []
         self._observed = 0
         self._since = next(_SERIALS)
-        self._results: dict[object, Things] = {}
+        self._results: dict[object, tuple[Things, _Frame]] = {}
 
     # -- looking
 
@@ -158,6 +164,7 @@ class Follower:
             self.found.needs |= thing.history
             queue += thing.parts
             if thing.code is not None and thing.scope is not None:
+                self.found.needs |= thing.scope.cell.history
                 for name in block_of(thing.code).free:
                     self.look_up(name, thing.scope)
 
@@ -250,6 +257,8 @@ class Follower:
             self.found.bound[name] = certain
             if certain:
                 home.histories[name] = 0
+        elif home is not scope:
+            self.found.changed.add(home.cell)
         if home is not scope:
             self._differ(0)
 
@@ -304,10 +313,10 @@ class Follower:
                 self._change(frozenset((thing,)))
                 iterators += [t for t in thing.parts if t.kind == "iterator"]
 
-    def _differ(self, serial: int) -> None:
-        """Note that something older than the traces around has changed."""
+    def _differ(self, serial: float) -> None:
+        """Note that something has changed, for the calls around."""
         for frame in self._frames:
-            frame.differs |= serial < frame.since
+            frame.oldest = min(frame.oldest, serial)
 
     def _touch(self, state: str) -> None:
         """Change a hidden state; a file is written whatever was written before."""
@@ -354,7 +363,7 @@ class Follower:
         """Call what the page made: functions, classes, objects of these."""
         given = NOTHING.union(*positional, *keywords.values())
         found = NOTHING
-        for thing in function:
+        for thing in sorted(function, key=lambda one: one.serial):
             if thing.kind == "module":
                 found |= self._library(thing.path, positional, keywords)
             elif isinstance(thing.code, ast.ClassDef):
@@ -378,7 +387,12 @@ class Follower:
         if thing.donates:
             self._change_deep(given)
         if not _callable(thing.parts):  # a decorator that waits for its function
-            return frozenset((self._new("wrapper", thing.path, given),))
+            if any(part.kind == "module" for part in thing.parts):  # of a `partial`
+                return self._plain(frozenset(thing.parts), positional, keywords)
+            waiting = self._library(thing.path, positional, {})
+            for one in waiting:
+                one.donates |= thing.donates
+            return waiting
         watches = thing.path == "justafter.watch"
         if watches:
             self._change(frozenset((thing,)))
@@ -388,7 +402,7 @@ class Follower:
         if last == "partial":
             positional = [frozenset(bound), *positional] if bound else positional
         found = self._traced(
-            last in libraries.TRACES, _callable(thing.parts), positional, keywords
+            last in libraries.KEEPS_TRACES, _callable(thing.parts), positional, keywords
         )
         self._observed -= watches
         gives_functions = last in ("vjp", "make_jaxpr", "lens", "wraps")
@@ -406,24 +420,33 @@ class Follower:
         """Call functions where JAX may remember what it traced."""
         if not is_kept:
             return self._plain(functions, positional, keywords)
-        frame = _Frame(next(_SERIALS))
-        self._frames.append(frame)
-        printed, self.found.prints = self.found.prints, False
-        found = self._plain(functions, positional, keywords)
-        frame.prints = self.found.prints
-        self.found.prints |= printed
-        self._frames.pop()
+        with self._watched() as frame:
+            found = self._plain(functions, positional, keywords)
+        differs = frame.oldest < frame.since
         for thing in _coded(functions):
             looked = Follower(self.page)
-            looked.look((thing,))
+            given = NOTHING.union(*positional)
+            looked.look((thing, *(t for t in given if t.kind == "instance")))
             version = looked.found.needs
             stale = any(version != earlier for earlier in thing.versions)
-            if frame.prints or frame.differs or self._observed or stale:
+            if frame.prints or differs or self._observed or stale:
                 self.found.needs |= thing.traces
+                self.look_up(libraries.TRACES, self.page)
             thing.versions.add(version)
             self.found.prints_traced |= frame.prints
             self.found.traced.add(thing)
         return found
+
+    @contextmanager
+    def _watched(self) -> Iterator[_Frame]:
+        """Note what is done inside."""
+        frame = _Frame(next(_SERIALS))
+        self._frames.append(frame)
+        printed, self.found.prints = self.found.prints, False
+        yield frame
+        frame.prints = self.found.prints
+        self.found.prints |= printed
+        self._frames.pop()
 
     def _body(
         self, thing: Thing, positional: list[Things], keywords: dict[str, Things]
@@ -436,20 +459,24 @@ class Follower:
         known = [*map(self._older, positional), *map(self._older, keywords.values())]
         key = (code, *known, *keywords, self._observed)
         if key in self._results:
-            return self._results[key]
+            found, frame = self._results[key]
+            self.found.prints |= frame.prints
+            self._differ(frame.oldest)
+            return found
         if code in self._active or len(self._active) >= _DEEPEST:
             return given
-        self._results[key] = NOTHING
+        self._results[key] = NOTHING, _Frame(0)
         self.look((thing,))
         block = block_of(code)
         inner = Scope(_bound_arguments(block, positional, keywords), scope, block.own)
         self._active.append(code)
-        self.run(block.ops, inner)
+        with self._watched() as frame:
+            self.run(block.ops, inner)
         self._active.pop()
         found = self._things(block.returns, inner)
         if _yields(code):
             found = frozenset((self._new("iterator", "", found | given),))
-        self._results[key] = found
+        self._results[key] = found, frame
         return found
 
     def _older(self, things: Things) -> frozenset[object]:
@@ -535,7 +562,7 @@ class Follower:
                 self.found.needs |= thing.traces
         elif functions and not is_own and not isinstance_any(owner):
             found |= self._traced(
-                name in libraries.TRACES, functions, positional, keywords
+                name in libraries.KEEPS_TRACES, functions, positional, keywords
             )
         self._traced(True, _functions(given), [], {})
         holds = name in libraries.HOLDING
@@ -564,6 +591,10 @@ class Follower:
         """Call a library's function, as the tables say what it does."""
         given = NOTHING.union(*positional, *keywords.values())
         last = path.rpartition(".")[2]
+        if positional and path.startswith(libraries.GIVES_FIRST):
+            if "register" in path:
+                self._change(positional[0])
+            return positional[0]
         if libraries.wraps(path):
             return frozenset((self._new("wrapper", path, given),))
         below = path.startswith(libraries.PRINTS_BELOW)
@@ -578,13 +609,17 @@ class Follower:
             self.look_up(libraries.FILES, self.page)
         hides = path in ("builtins.exec", "builtins.globals", "builtins.eval")
         self.found.hides_names |= hides and len(positional) < 2
+        if hides and len(positional) > 1:
+            self._change(positional[1])
+        if not libraries.is_known(path):
+            self._change_deep(given)
         if path.startswith(libraries.CHANGES_FIRST) and positional:
             self._change(positional[0], NOTHING.union(*positional[1:]))
         functions, called = _functions(given), NOTHING
         if functions and libraries.calls_what_it_gets(path):
             rest = [p - functions for p in positional]
             called = self._traced(
-                last in libraries.TRACES, functions, [p for p in rest if p], {}
+                last in libraries.KEEPS_TRACES, functions, [p for p in rest if p], {}
             )
         if path.startswith(libraries.USED_UP):
             return frozenset((self._new("iterator", path, given | called),))

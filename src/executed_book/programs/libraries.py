@@ -8,6 +8,7 @@ many, or is found then.
 from __future__ import annotations
 
 import builtins
+import sys
 
 
 def _words(text: str) -> frozenset[str]:
@@ -21,7 +22,8 @@ def _paths(root: str, text: str) -> tuple[str, ...]:
 # -- state that no name of the page holds
 
 SETTINGS, NUMPY_RANDOM, RANDOM, FILES = "<settings>", "<numpy>", "<random>", "<files>"
-HIDDEN = (SETTINGS, NUMPY_RANDOM, RANDOM, FILES)
+TRACES = "<traces>"
+HIDDEN = (SETTINGS, NUMPY_RANDOM, RANDOM, FILES, TRACES)
 
 #: What sets something that any later statement may rely on.
 SETS = (
@@ -64,6 +66,8 @@ def changes_hidden(path: str) -> str | None:
         return None if path.split(".")[2] in _NUMPY_GENERATORS else NUMPY_RANDOM
     if path.startswith("random.") and path not in USED_UP:
         return RANDOM
+    if path == "jax.clear_caches":
+        return TRACES
     return FILES if path.startswith(_WRITES) else None
 
 
@@ -116,7 +120,7 @@ _WRAP = frozenset(
             "total_ordering partialmethod",
         ),
         *_paths("contextlib", "contextmanager asynccontextmanager"),
-        *_paths("dataclasses", "dataclass"),
+        *("dataclasses.dataclass", "flax.struct.dataclass"),
         *_paths("builtins", "property staticmethod classmethod super"),
         *_paths("numpy", "vectorize frompyfunc"),
         "justafter.watch",
@@ -128,8 +132,16 @@ _WRAPPER_NAMES = _words(
     "jit filter_jit grad filter_grad value_and_grad filter_value_and_grad vmap "
     "filter_vmap pmap remat checkpoint compact nowrap scan cached_partial custom_vjp"
 )
+#: They give back what they are given, so that they may be decorators.
+GIVES_FIRST = (
+    *_paths("dataclasses", "dataclass"),
+    *_paths("jax", "block_until_ready tree_util.register_ device_put"),
+    *_paths("flax", "struct.dataclass nnx.dataclass nnx.data nnx.static"),
+    *("abc.", "atexit.register", "chex.dataclass", "contextlib.nullcontext"),
+    *("enum.unique", "functools.total_ordering", "typing."),
+)
 #: What keeps what it has run for later calls.
-TRACES = _words(
+KEEPS_TRACES = _words(
     "jit pjit pmap make_jaxpr eval_shape scan while_loop fori_loop cond switch "
     "associative_scan checkpoint remat shard_map pallas_call linearize trace lower "
     "cache lru_cache filter_jit cached_property watch lens"
@@ -143,6 +155,18 @@ _DO_NOT_CALL = (
     ),
     *("dataclasses.", "inspect.", "copy.", "jax.tree_util.register", "typing."),
 )
+
+
+_KNOWN_ROOTS = sys.stdlib_module_names | _words(
+    "IPython PIL chex einops equinox flatbuffers flax jax jaxlib jaxtyping justafter "
+    "matplotlib matplotlib_inline ml_dtypes mpl_toolkits numpy optax orbax pandas "
+    "scipy sklearn tqdm builtins"
+)
+
+
+def is_known(path: str) -> bool:
+    """Whether a library is known to leave what it is given alone, exceptions apart."""
+    return path.partition(".")[0] in _KNOWN_ROOTS
 
 
 def wraps(path: str) -> bool:

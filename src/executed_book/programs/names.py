@@ -407,7 +407,7 @@ class _Compiler:
                     self.ops.append(Change(value, self.value(expression)))
             self.hidden = before
         for decorator in reversed(node.decorator_list):
-            value = self.call(decorator, [value]) | value
+            value = self.call(decorator, [value])
         self.bind(node.name, value)
 
     def defaults(self, arguments: ast.arguments) -> Names:

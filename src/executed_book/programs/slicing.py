@@ -81,6 +81,7 @@ class Page:
         self.names_read = frozenset(_names_read(self.cells))
         self._scope = page_scope()
         self._named: list[Mask] = []
+        self._hides = False  # whether names were bound that no source shows
         self._of: list[list[CodeStatement]] = []
         for k, cell in enumerate(self.cells):
             self._named.append(self._said(cell.source))
@@ -250,9 +251,12 @@ class Page:
         found = follower.found
         settings = self._scope.names[libraries.SETTINGS]
         if found.hides_names or _imports_all(statement.node):
+            self._hides = True
             found.needs |= (1 << statement.index) - 1
-            found.missing.clear()
             found.changed |= settings
+        if self._hides and found.missing - libraries.IPYTHON:
+            found.needs |= (1 << statement.index) - 1
+            found.missing &= libraries.IPYTHON
         if self._is_setting(statement, found):
             found.changed |= settings
         if statement.fails and not hasattr(statement.node, "body"):

@@ -26,7 +26,6 @@ import tokenize
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib.util import find_spec
 
 from . import libraries
 from .cells import ParsedCell, SourceCell
@@ -606,9 +605,8 @@ def _ordered(pieces: Iterable[_Piece]) -> list[_Piece]:
 def _is_installed(piece: _Piece) -> bool:
     if piece.statement is None:
         return True
-    return all(
-        find_spec(path.partition(".")[0]) for _, path in bindings(piece.statement.node)
-    )
+    paths = (path for _, path in bindings(piece.statement.node))
+    return all(map(libraries.is_known, paths))
 
 
 def _first(pieces: Sequence[_Piece]) -> list[_Piece]:

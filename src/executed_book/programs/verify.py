@@ -22,7 +22,7 @@ from ..running.pool import Pool
 from ..running.processes import run_folder
 from ..running.programs import ProgramTask, Ran
 from ..running.progress import Progress
-from ..running.workers import Worker, open_workers
+from ..running.workers import Worker, Workers, open_workers
 from .slicing import NoFaithfulProgram
 from .snippets import Snippets, programs_by_cell, raised
 from .text import Program, Programs
@@ -276,11 +276,15 @@ def verify(
     with progress.steps(len(waiting), "programs run alone") as step:
         with run_folder() as folder:
             failed = _run(waiting, jobs, compiled_into(folder / "compiled"), step)
-        for offer in _run(failed, 1, {}, lambda: None):
+        failed = _run(failed, 1, {}, lambda: None)
+    if not failed:
+        return
+    with open_workers({}) as workers:
+        for offer in failed:
             progress.note(
                 f"  {offer.path.stem}, {offer.what}: looking for what it needs"
             )
-            _repair(offer)
+            _repair(offer, workers)
 
 
 def _run(
@@ -326,12 +330,19 @@ def _note(
 # -- lengthening what does not hold
 
 
-def _repair(offer: Offer) -> None:
+def _repair(offer: Offer, workers: Workers) -> None:
     """Find the fewest, nearest earlier statements with which an offer holds."""
-    short = _try(offer, offer.promise.text)
+
+    def attempt(text: str) -> _Outcome:
+        found: list[_Outcome] = []
+        trial = _Trial(offer, text, lambda ran: found.append(_outcome(offer, ran)))
+        Pool(workers, 1).run([trial])
+        return found[0]
+
+    short = attempt(offer.promise.text)
     candidates = list(_candidates(offer))
     every = offer.with_added(candidates)
-    long = short if every is None or not candidates else _try(offer, every.text)
+    long = short if every is None or not candidates else attempt(every.text)
     # What not even all that stands above makes equal is not the same twice.
     unstable = long.other
     if long.problem is not None:
@@ -344,7 +355,7 @@ def _repair(offer: Offer) -> None:
         program = offer.with_added(added)
         if program is None:
             return False
-        outcome = _try(offer, program.text) if added else short
+        outcome = attempt(program.text) if added else short
         return outcome.problem is None and outcome.other <= unstable
 
     added = nearest(holds, candidates)
@@ -366,14 +377,6 @@ def _candidates(offer: Offer) -> Iterator[tuple[int, int]]:
     for place in reversed(offer.programs().above(offer.program.cell)):
         if place not in kept:
             yield place
-
-
-def _try(offer: Offer, text: str) -> _Outcome:
-    found: list[_Outcome] = []
-    trial = _Trial(offer, text, lambda ran: found.append(_outcome(offer, ran)))
-    with open_workers({}) as workers:
-        Pool(workers, 1).run([trial])
-    return found[0]
 
 
 def nearest(
