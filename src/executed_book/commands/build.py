@@ -13,11 +13,11 @@ from pathlib import Path
 
 from ..book import Book, execute
 from ..errors import BookError
+from ..plurals import counted
 from ..running.progress import Progress
 from ..settings import Settings
-from ..words import counted
 from .publish import Site
-from .render import Rendering
+from .render import Rendering, import_sphinx
 
 
 def build(
@@ -40,7 +40,7 @@ def build(
         progress.note("another build is at work here: waiting for it")
     with site.work_alone():
         site.check([settings.source, config], settings.exclude)
-        book = execute(settings, progress)
+        book = execute(settings, progress, while_starting=import_sphinx)
         if book.errors:
             raise BookError(_report(book))
         progress.note(book.count_cells())
@@ -71,14 +71,14 @@ def _records_note(book: Book) -> str:
         lines.append(f"{counted(len(cells), 'cell')} {show} a record of {whose}")
     if book.stale:
         lines.append(
-            f"{len(book.stale)} records are stale and not shown: their cells have"
-            " changed; 'python -m executed_book record' makes them anew"
+            "records are stale and not shown where cells have changed;"
+            " 'python -m executed_book record' makes them anew"
         )
         lines += [f"  {name}" for name in book.stale]
     if book.other_jax:
         lines.append(
-            f"{len(book.other_jax)} records are not shown: with the JAX that they were"
-            " made with, the CPU gave another output too, or it is not known which"
+            f"{counted(len(book.other_jax), 'record')} not shown: made with a JAX that"
+            " gives another output on a CPU too, or nobody knows which"
         )
         lines += [f"  {name}" for name in book.other_jax]
     return "\n".join(lines)

@@ -72,8 +72,7 @@ def page_values(
     asking = dataclasses.replace(
         settings,
         cache=settings.cache / "values",
-        pins=None,
-        records=None,
+        outputs=None,
         programs=None,
         rules=frozenset(),
         only=frozenset(docnames),

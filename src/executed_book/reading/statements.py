@@ -7,6 +7,7 @@ says so: ``{no-check}`definition` ``.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -102,6 +103,11 @@ class StatementReader:
 
     def _block(self, text: str, line: int, claims: bool) -> Iterator[Statement]:
         """The sentences of one paragraph, list item, cell of a table or title."""
+        sentences = list(self._sentences_of(text, line, claims))
+        vouched = sentences[-1].checks if sentences else ()
+        yield from (dataclasses.replace(one, vouched=vouched) for one in sentences)
+
+    def _sentences_of(self, text: str, line: int, claims: bool) -> Iterator[Statement]:
         lead = _LEAD.match(text)
         start, claim = 0, self._claim
         if lead and lead[1] in self.after:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
-from myst_nb.sphinx_ import HideCodeCellNode, depart_HideCellInput
 from myst_nb.sphinx_ import Parser as NotebookParser
 from myst_parser.parsers.sphinx_ import MystParser
 from sphinx.application import Sphinx
@@ -28,21 +27,13 @@ from ..reading.chapters import read_page
 from ..running.fingerprint import digest, file_digest
 from ..settings import OPTIONS, PREFIX, Settings, settings_of
 from .changes import changed_pages, note_contents
-from .images import settle_images
+from .images import setup_images
 from .notebook import Notebook, notebook_of, stored_notebook, unexecuted_notebook
-from .receipts import CheckRole, CountRole, NoCheckRole, Receipts
-from .same_twice import complete_search_index, copy_notebook_styles
+from .receipts import setup_receipts
+from .reproducible import setup_reproducible
 from .stamp import stamp
-from .transforms import (
-    DarkTwins,
-    MarkVaryingOutputs,
-    OneFigure,
-    PlainMessages,
-    ProgramBoxes,
-    RecordTabs,
-    visit_folded,
-)
-from .values import ValueRole, line_up
+from .transforms import setup_transforms
+from .values import line_up, setup_values
 
 #: What a page asks of its own kernel; kept on the application by `Showing`.
 _ATTRIBUTE = "_executed_book"
@@ -157,6 +148,7 @@ class Showing:
                     }
                     for text, path in offered.items()
                 ]
+                _name_plainly(group["buttons"])
 
     def _taken(self, app: Sphinx, docname: str, body: str | None) -> dict[str, str]:
         """Write what a reader takes of a page: the files, by what they are called."""
@@ -164,34 +156,38 @@ class Showing:
             return {}
         if app.builder.name == "epub":  # it is taken away whole
             return {}
-        from .taken import markdown_of, notebook_of_page, readable  # slow to import
+        from .formats import markdown_of, notebook_of_page, readable  # slow to import
 
         site = str(app.config.html_baseurl or "")
-        files = {"Markdown (.md)": f"_downloads/{docname}.md"}
+        files, beside = {"Markdown (.md)": f"_downloads/{docname}.md"}, list[str]()
         said = readable(body, docname, site)
         texts = [markdown_of(said)]
         page = self.page(docname)
         if page is not None:
             files = {**_downloads(docname), **files}
+            beside = self._needed(page, "offer_also")
             first = self._install_line(page)
             plain = page.snippets.notebook
             notebook = notebook_of_page(plain, said, page, first)
             texts = [notebook, page.snippets.script, *texts]
         for path, text in zip(files.values(), texts, strict=True):
             write_whole(Path(app.outdir, path), text)
-        return files
+        return files | {f"{name} (to install)": f"_downloads/{name}" for name in beside}
 
     def _install_line(self, page: ExecutedPage) -> str:
         """The line that installs what a notebook needs, with what its page imports."""
         line = self._setting("install_line")
+        return " ".join([line, *self._needed(page, "install_also")]) if line else ""
+
+    def _needed(self, page: ExecutedPage, setting: str) -> list[str]:
+        """What a setting has for the modules that a page imports."""
         code = "\n".join(cell.source for cell in page.executed.chapter.cells)
-        also: dict[str, str] = getattr(self.app.config, PREFIX + "install_also") or {}
-        needed = [
-            requirement
-            for name, requirement in also.items()
+        by_module: dict[str, str] = getattr(self.app.config, PREFIX + setting) or {}
+        return [
+            what
+            for name, what in by_module.items()
             if re.search(rf"^\s*(?:import|from) {name}\b", code, re.MULTILINE)
         ]
-        return " ".join([line, *needed]) if line else ""
 
     def _setting(self, name: str) -> str:
         return str(getattr(self.app.config, PREFIX + name, "") or "")
@@ -303,6 +299,16 @@ def _execute_apart(app: Sphinx, settings: Settings) -> None:
         raise ChapterFailure("chapters failed: see above")
 
 
+def _name_plainly(buttons: list[dict[str, Any]]) -> None:
+    """Say what the theme's own entries are, which it names by an ending alone."""
+    names = {
+        "download-source-button": "Source of this page",
+        "download-pdf-button": "Print, or save as PDF",
+    }
+    for button in buttons:
+        button["text"] = names.get(button.get("label", ""), button["text"])
+
+
 def _downloads(docname: str) -> dict[str, str]:
     """A chapter's files to download, by what they are called."""
     return {
@@ -321,6 +327,7 @@ def setup_extension(app: Sphinx) -> None:
     app.add_config_value(PREFIX + "asks", "", "env", (str,))
     app.add_config_value(PREFIX + "colab", "", "html", (str,))
     app.add_config_value(PREFIX + "install_also", {}, "html", (dict,))
+    app.add_config_value(PREFIX + "offer_also", {}, "html", (dict,))
     app.add_config_value(PREFIX + "install_line", "", "html", (str,))
     app.add_source_parser(_parser(showing), override=True)
     app.connect("config-inited", showing.read_through_us, priority=100)
@@ -328,31 +335,13 @@ def setup_extension(app: Sphinx) -> None:
     app.connect("env-get-outdated", showing.outdated)
     app.connect("doctree-read", showing.end_page)
     app.connect("env-updated", showing.note_contents)
-    app.connect("builder-inited", copy_notebook_styles, priority=900)
-    app.connect("html-collect-pages", complete_search_index)
     app.connect("html-page-context", showing.offer_downloads, priority=900)
-    app.connect("html-page-context", settle_images)
-    for name in ("value", "measured"):
-        app.add_role(name, ValueRole())
-    app.add_role("check", CheckRole())
-    app.add_role("no-check", NoCheckRole())
-    app.add_role("receipts", CountRole(lambda: showing.counts))
-    for transform in (
-        MarkVaryingOutputs,
-        PlainMessages,
-        DarkTwins,
-        ProgramBoxes,
-        RecordTabs,
-        Receipts,
-    ):
-        app.add_transform(transform)
-    app.add_post_transform(OneFigure)
-    folded = (visit_folded, depart_HideCellInput)
-    app.add_node(HideCodeCellNode, override=True, html=folded)
-    for name in ("cells", "program", "provenance", "receipts"):
-        app.add_css_file(f"{name}.css")
-    for name in ("program", "receipts"):
-        app.add_js_file(f"{name}.js", loading_method="defer")
+    setup_reproducible(app)
+    setup_images(app)
+    setup_values(app)
+    setup_transforms(app)
+    app.add_css_file("provenance.css")
+    setup_receipts(app, lambda: showing.counts)
 
 
 def metadata(config: Path) -> ExtensionMetadata:
