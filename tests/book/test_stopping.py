@@ -177,7 +177,7 @@ def test_an_interrupt_leaves_the_site_and_what_ran(long_book, place, number):
     while len(list(book.cache.glob("first-*.json"))) < 2:
         time.sleep(0.05)
     seconds, output = stopped(process, number)
-    assert seconds < 3
+    assert seconds < 15, "it hangs; a busy machine may take some of these"
     assert process.returncode == 128 + number
     assert output.rstrip().endswith(
         "\nstopped: the site is as it was, and what ran is kept"
@@ -201,7 +201,7 @@ def test_an_interrupt_at_any_moment_is_one_line(long_book, place, after):
     process = book.start("build", **place)
     time.sleep(after)
     seconds, output = stopped(process, signal.SIGINT)
-    assert seconds < 3
+    assert seconds < 15, "it hangs; a busy machine may take some of these"
     if process.returncode == -signal.SIGINT:
         assert "executed_book" not in output, "Python itself had not started yet"
         return
