@@ -57,3 +57,8 @@ def _size(path: Path) -> tuple[int, int] | None:
     if lengths.keys() != {"width", "height"}:
         return None
     return lengths["width"], lengths["height"]
+
+
+def setup_images(app: Sphinx) -> None:
+    """Say of each image how large it is."""
+    app.connect("html-page-context", settle_images)

@@ -56,3 +56,9 @@ def _words(
         return
     for part in parts[:1] if kind in ("see", "seealso") else parts:
         yield part, target or "", main
+
+
+def setup_reproducible(app: Sphinx) -> None:
+    """Have two builds of the same book write the same bytes."""
+    app.connect("builder-inited", copy_notebook_styles, priority=900)
+    app.connect("html-collect-pages", complete_search_index)

@@ -9,7 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
-from myst_nb.sphinx_ import HideCodeCellNode, visit_HideCellInput
+from myst_nb.sphinx_ import (
+    HideCodeCellNode,
+    depart_HideCellInput,
+    visit_HideCellInput,
+)
+from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.writers.html5 import HTML5Translator
@@ -209,3 +214,22 @@ def program_box(program: str) -> nodes.container:
         format="html",
     )
     return box
+
+
+def setup_transforms(app: Sphinx) -> None:
+    """Change what MyST-NB makes of a page's cells."""
+    transforms = (
+        MarkVaryingOutputs,
+        PlainMessages,
+        DarkTwins,
+        ProgramBoxes,
+        RecordTabs,
+    )
+    for transform in transforms:
+        app.add_transform(transform)
+    app.add_post_transform(OneFigure)
+    folded = (visit_folded, depart_HideCellInput)
+    app.add_node(HideCodeCellNode, override=True, html=folded)
+    app.add_css_file("cells.css")
+    app.add_css_file("program.css")
+    app.add_js_file("program.js", loading_method="defer")
