@@ -108,10 +108,10 @@ def _module(name: str) -> str:
 
 
 def taught_names(env: BuildEnvironment, uses: list[Use]) -> dict[str, tuple[str, str]]:
-    """The names that the book's index has: their page, and the place on it."""
+    """The names that a page goes by or that the index has: the page, and its place."""
     entries = env.domaindata["index"]["entries"]
     order = reading_order(env)
-    terms: dict[str, tuple[str, str]] = {}
+    terms = {page.rpartition("/")[2]: (page, "") for page in reversed(order)}
     for page in sorted(entries, key=order.__getitem__):
         for _, value, anchor, *_ in entries[page]:
             for term in value.split(";"):
