@@ -37,7 +37,7 @@ Cells of this book were also executed on the releases below, in an environment o
 their own; how many of them are still as they were then is said below the release. This
 page shows the outputs that are not those of their pages, side by side, and the cells
 that broke. What differs in the same way in several cells stands once, after these;
-messages that only name another address stand last. Outputs that vary from run to run
+messages that just name another address stand last. Outputs that vary from run to run
 are left out. The page is generated from these runs.
 """
 
