@@ -167,7 +167,7 @@ def bench(session: nox.Session) -> None:
     """Measure what the book's tools cost, as ratios within one run."""
     install(session, "tests")
     for script in sorted(Path("tests/bench").glob("bench_*.py")):
-        python(session, str(script), *session.posargs)
+        python(session, "-m", f"tests.bench.{script.stem}", *session.posargs)
 
 
 @nox.session(python=NEWEST, default=False)

@@ -14,6 +14,7 @@ project = "Just After Execution"
 author = "the contributors"
 copyright = "the contributors. Text and code under the Apache License 2.0"
 
+executed_book_asks = "Predict"  # then the output stays folded until one has
 extensions = [
     "myst_nb",
     "executed_book",

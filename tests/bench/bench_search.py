@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 from playwright.sync_api import sync_playwright
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.browser.conftest import NAMES, QUIET
 from tests.site.conftest import SITE

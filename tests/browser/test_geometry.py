@@ -66,10 +66,17 @@ def test_paper_has_the_solutions_and_not_the_checks(visit):
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     printed = {
         kind: page.locator(f".{kind} pre").first.is_visible()
-        for kind in ("tag_solution", "tag_hide-output", "tag_hide-input", "tag_check")
+        for kind in (
+            "tag_solution",
+            "tag_asked .cell_output",
+            "tag_hide-output",
+            "tag_hide-input",
+            "tag_check",
+        )
     }
     assert printed == {
         "tag_solution": True,
+        "tag_asked .cell_output": True,
         "tag_hide-output": True,
         "tag_hide-input": False,
         "tag_check": False,
@@ -78,6 +85,20 @@ def test_paper_has_the_solutions_and_not_the_checks(visit):
     assert page.evaluate(moving) == []
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert page.locator(".tag_solution details[open]").count() == 0
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_what_a_reader_shall_predict_is_shown_when_asked_for(visit, scripts):
+    page = visit("everything.html", scripts=scripts).page
+    cell = page.locator("div.cell.tag_asked")
+    expect(cell).to_have_count(1)
+    expect(cell.locator(".cell_input")).to_be_visible()
+    expect(cell.locator(".cell_output")).to_be_hidden()
+    said = cell.locator("details.hide summary p:visible")
+    expect(said).to_have_text("Show the output")
+    said.click()
+    expect(said).to_have_text("Hide the output")
+    expect(cell.locator(".cell_output")).to_have_text("1024\n")
 
 
 # -- search

@@ -21,6 +21,8 @@ from executed_book.reading.pages import find_chapters
 
 from .conftest import DOCS, ROOT
 
+pytestmark = pytest.mark.weekly
+
 #: Chapters that the simulation cannot run: what they compile or lower is for the real
 #: platform, which here is still the CPU.
 NOT_SIMULATED = {"devices/pallas", "tracing/ahead-of-time"}

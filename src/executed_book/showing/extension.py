@@ -209,7 +209,7 @@ class Showing:
             return None
         chapter = page.executed.chapter
         if text.rstrip() == chapter.text.rstrip():
-            return notebook_of(page)
+            return notebook_of(page, self._setting("asks"))
         now = read_page(chapter.path, self._source, (), text).chapter
         if now is None or _code(now) != _code(chapter):
             raise ChapterFailure(
@@ -217,7 +217,7 @@ class Showing:
                 " this page other cells than its file has, so they were not executed;"
                 " let it change the text only, or drop it"
             )
-        return notebook_of(page.with_text(now))
+        return notebook_of(page.with_text(now), self._setting("asks"))
 
     def unexecuted(self, path: Path, text: str) -> Notebook | None:
         """A page that is left as it is, as a notebook; None if it has no cells.
@@ -318,6 +318,7 @@ def setup_extension(app: Sphinx) -> None:
     app.setup_extension("sphinx_design")
     for option in OPTIONS:
         app.add_config_value(PREFIX + option.name, None, "", ())
+    app.add_config_value(PREFIX + "asks", "", "env", (str,))
     app.add_config_value(PREFIX + "colab", "", "html", (str,))
     app.add_config_value(PREFIX + "install_also", {}, "html", (dict,))
     app.add_config_value(PREFIX + "install_line", "", "html", (str,))
