@@ -84,7 +84,8 @@ class Cell:
 class Statement:
     """A sentence of running text, and the checks that would fail if it were false.
 
-    `exempt` is what it is instead of a claim: "definition", "instruction" or "title".
+    `checks` are those that it names, or, if it speaks of all of something and names none,
+    those that the next mark of its paragraph names. `exempt` is what it is instead of a claim: "definition", "instruction" or "title".
     `is_universal` says that it speaks of all of something; `claim` is the line that a
     claim begins on, for a sentence of one that each needs a check: see the option
     `claims`.

@@ -108,10 +108,15 @@ def check_names(page: PageText) -> Iterator[PageError]:
                 f"a second check is called {cell.check!r}",
                 f"the first is cell {page.checks[cell.check].number}: rename one",
             )
-    for statement in page.statements:
-        for name in statement.checks:
-            if name not in page.checks:
-                yield _unknown(page, statement, name)
+    # The sentence with the mark comes after those that the mark holds as well.
+    unknown = {
+        name: statement
+        for statement in page.statements
+        for name in statement.checks
+        if name not in page.checks
+    }
+    for name, statement in unknown.items():
+        yield _unknown(page, statement, name)
 
 
 def _unknown(page: PageText, statement: Statement, name: str) -> PageError:

@@ -1,8 +1,9 @@
 """The sentences of a page, and the checks that they name.
 
-A sentence names the check that would fail if it were false by a role after it:
-``A draw leaves its key as it was. {check}`draw-keeps-key` ``. One that claims nothing
-says so: ``{no-check}`definition` ``.
+A mark names the check that would fail if what stands before it were false: ``A draw
+leaves its key as it was. {check}`draw-keeps-key` ``. It holds the universal sentences of
+its paragraph, back to the mark before it. One that claims nothing says so:
+``{no-check}`definition` ``.
 """
 
 from __future__ import annotations
@@ -106,7 +107,9 @@ class StatementReader:
         start, claim = 0, self._claim
         if lead and lead[1] in self.after:
             start, claim = lead.end(), line
-        for begin, end, marks in _sentences(text, start):
+        inherited: tuple[str, ...] = ()
+        found = []
+        for begin, end, marks in reversed(list(_sentences(text, start))):
             here = line + text.count("\n", 0, begin)
             said = text[begin:end]
             checks, exempt = self._marks(marks, here)
@@ -114,9 +117,15 @@ class StatementReader:
             universal = bool(_UNIVERSAL.search(bare)) and not bare.rstrip(
                 "*_\"') \n"
             ).endswith("?")
-            yield Statement(
-                _plain(said), here, checks, exempt, claims and universal, claim
+            universal = claims and universal
+            if universal and not marks:
+                checks = inherited
+            elif marks:
+                inherited = checks
+            found.append(
+                Statement(_plain(said), here, checks, exempt, universal, claim)
             )
+        yield from reversed(found)
 
     def _marks(
         self, marks: list[re.Match[str]], line: int
