@@ -17,10 +17,12 @@ copyright = "the contributors. Text and code under the Apache License 2.0"
 extensions = [
     "myst_nb",
     "executed_book",
+    "drawings",
     "editions",
     "finding",
     "lean",
     "mathml",
+    "moved",
     "pages",
     "references",
     "whole",
@@ -94,6 +96,7 @@ html_css_files = [
     "text.css",
     "frame.css",
     "code.css",
+    "drawings.css",
     "landing.css",
     "search.css",
     "print.css",
@@ -140,7 +143,7 @@ epub_show_urls = "no"
 epub_tocdepth = 2
 if "tags" in globals() and tags.has("epub"):  # noqa: F821 (Sphinx gives it)
     # A book without scripts, which its reader's device lays out.
-    of_sites = {"finding", "lean", "whole"}
+    of_sites = {"finding", "lean", "moved", "whole"}
     extensions = [name for name in extensions if name not in of_sites]
     templates_path = []
     html_static_path = [str(HERE / "epub")]

@@ -66,6 +66,11 @@ def test_the_edges_of_an_epub_are_those_of_the_site():
     assert edges == {LIGHT[f"--pst-color-{name}"] for name in names}
 
 
+def test_drawings_are_in_the_palette():
+    text = (ROOT / "conf" / "drawings.py").read_text("utf-8")
+    assert set(HEX.findall(text)) <= set(LIGHT.values())
+
+
 def test_no_other_style_sheet_has_colors_of_its_own():
     for path in [*STATIC.glob("*.css"), *ENGINE.glob("*.css")]:
         found = HEX.findall(path.read_text("utf-8"))

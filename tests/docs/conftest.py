@@ -14,7 +14,7 @@ from executed_book.programs.verify import compiled_into
 from executed_book.reading.pages import find_chapters
 from executed_book.running.progress import Progress
 
-#: Programs that are expected to run longer wait for the session `systems`, which runs
+#: Programs that are expected to run longer wait for the session `weekly`, which runs
 #: all of them each week (seconds).
 LONGEST = 2.0
 
@@ -49,7 +49,7 @@ def made() -> Book:
     """The book, executed or taken from the build's own cache, and its programs run.
 
     Programs that fail are told chapter by chapter, not here. Those that repeat a long
-    training are run by the session `systems`.
+    training are run by the session `weekly`.
     """
     settings = read_settings(ROOT / "conf", DOCS, {})
     settings = dataclasses.replace(settings, rules=settings.rules - {"programs"})

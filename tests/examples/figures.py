@@ -1,6 +1,6 @@
 """What three runs of each whole program gave: kept as measured, shown as a table.
 
-The session `systems` of nox runs the programs at their real size and keeps what they
+The session `weekly` of nox runs the programs at their real size and keeps what they
 found below `outputs/systems`. From there the chapters take their tables.
 """
 

@@ -146,7 +146,7 @@ def test_a_checkpoint_of_one_layout_goes_on_in_another(tmp_path: Path):
     assert [leaf.sharding for leaf in jax.tree.leaves(again)] == shardings
 
 
-@pytest.mark.systems
+@pytest.mark.weekly
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_at_its_real_size_eight_devices_do_as_one(seed: int, tmp_path: Path):
     found = run("convnet_on_devices", tmp_path, seed)

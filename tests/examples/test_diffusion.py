@@ -127,7 +127,7 @@ def test_few_steps_give_digits_of_the_class_that_is_asked_for(data: tuple):
     assert right[0]["fidelity"] < right[1.5]["fidelity"] / 2
 
 
-@pytest.mark.systems
+@pytest.mark.weekly
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_at_its_real_size_it_beats_what_a_classifier_lets_pass(
     seed: int, tmp_path: Path

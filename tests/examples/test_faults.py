@@ -62,7 +62,7 @@ def test_a_step_of_bfloat16_rounds_away_what_is_small():
     assert jnp.float32(0.25) + jnp.float32(program.RATE) > jnp.float32(0.25)
 
 
-@pytest.mark.systems
+@pytest.mark.weekly
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_at_its_real_size_each_fault_shows(seed: int, tmp_path: Path):
     found = run("faults", tmp_path, seed)

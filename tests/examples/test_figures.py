@@ -69,7 +69,7 @@ def test_runs_that_are_kept_hold_what_a_new_one_has_to(
 
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
 def test_runs_that_are_kept_are_of_the_program_as_it_is(path: Path):
-    """A failure says that the session `systems` has to run the program again."""
+    """A failure says that the session `weekly` has to run the program again."""
     made_by = {run["program"] for run in json.loads(path.read_text()).values()}
     assert made_by == {figures.digest(figures.EXAMPLES / path.with_suffix(".py").name)}
 

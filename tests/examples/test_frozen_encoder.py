@@ -87,7 +87,7 @@ def test_a_step_of_the_last_layer_needs_less(encoder: nnx.Module, written: tuple
         assert cost["frozen encoder"][what] < cost["fine-tuned"][what] / 1.5
 
 
-@pytest.mark.systems
+@pytest.mark.weekly
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_at_its_real_size_it_beats_training_from_nothing(seed: int, tmp_path: Path):
     found = run("frozen_encoder", tmp_path, seed)

@@ -133,14 +133,14 @@ def test_bits_of_a_short_text_and_of_weights_that_are_zero(params: dict):
         assert math.isclose(bits, 8, rel_tol=1e-5), length
 
 
-@pytest.mark.systems
+@pytest.mark.weekly
 def test_the_counts_that_it_has_to_beat_are_the_best_ones():
     learned, judged = program.load()
     bits = [program.counting_bits(learned, judged, n) for n in (3, 4, 5, 6, 7, 8)]
     assert min(bits) == bits[2]
 
 
-@pytest.mark.systems
+@pytest.mark.weekly
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_at_its_real_size_it_beats_counting(seed: int, tmp_path: Path):
     found = run("language_model", tmp_path, seed)

@@ -185,7 +185,7 @@ def test_adapters_learn_and_the_base_stays(make: str):
     assert right > without + 0.3
 
 
-@pytest.mark.systems
+@pytest.mark.weekly
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_at_its_real_size_each_adapter_does_its_task(seed: int, tmp_path: Path):
     found = run("lora", tmp_path, seed)

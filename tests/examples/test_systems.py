@@ -62,17 +62,17 @@ def test_the_table_of_a_chapter_is_that_of_the_kept_runs(name: str):
     assert path.with_suffix(".csv").read_text() == figures.table(name, kept)
 
 
-#: Of the others, the session `systems` tries to stop and resume.
+#: Of the others, the session `weekly` tries to stop and resume.
 RESUMED = ("train_convnet", "language_model", "diffusion")
 
 
 def test_stopped_it_goes_on_bit_for_bit(name: str, whole: Path, tmp_path: Path):
     if name not in RESUMED:
-        pytest.skip("stopped and resumed in the session `systems`")
+        pytest.skip("stopped and resumed in the session `weekly`")
     resume(name, whole, tmp_path)
 
 
-@pytest.mark.systems
+@pytest.mark.weekly
 def test_each_goes_on_bit_for_bit(name: str, whole: Path, tmp_path: Path):
     resume(name, whole, tmp_path)
 

@@ -160,7 +160,7 @@ def test_a_perfect_network_draws_what_is_asked_and_a_blind_one_does_not(
     assert right[True] < 0.05
 
 
-@pytest.mark.systems
+@pytest.mark.weekly
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_at_its_real_size_it_draws_what_it_never_saw(seed: int, tmp_path: Path):
     found = run("text_to_image", tmp_path, seed)

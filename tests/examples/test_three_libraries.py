@@ -114,7 +114,7 @@ def test_the_statistics_are_part_of_what_was_learned(name: str, data: tuple):
     assert abs(library.scores(run, data[1][0]) - before).max() > 0.1
 
 
-@pytest.mark.systems
+@pytest.mark.weekly
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_at_its_real_size_all_three_learn_alike(seed: int, tmp_path: Path):
     table = run("three_libraries", tmp_path, seed)

@@ -147,7 +147,7 @@ def test_it_learns_and_from_shuffled_labels_it_does_not(data: dict):
     assert trained({**data, "train": (images, shuffled)})[1] < 0.3
 
 
-@pytest.mark.systems
+@pytest.mark.weekly
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_at_its_real_size_the_convnet_beats_both_baselines(seed: int, tmp_path: Path):
     right = run("train_convnet", tmp_path, seed)

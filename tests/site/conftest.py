@@ -20,6 +20,8 @@ HERE = Path(__file__).parent
 SITE = Path(os.environ.get("BOOK_SITE", HERE.parents[1] / "_build" / "html")).resolve()
 PAGES = sorted(path.relative_to(SITE).as_posix() for path in SITE.rglob("*.html"))
 PAGES = [page for page in PAGES if not page.startswith("_")]
+MOVED = [page for page in PAGES if 'http-equiv="refresh"' in (SITE / page).read_text()]
+PAGES = [page for page in PAGES if page not in MOVED]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

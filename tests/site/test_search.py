@@ -101,4 +101,4 @@ def test_the_finders_field_filters_the_messages(browser: Browser, address: str):
 
 def test_a_misspelling_is_forgiven(finder: Page):
     [found] = finder.evaluate(ASK, ["hessain"])
-    assert any(place.startswith("transformations/jacobians") for place in found)
+    assert any(place.startswith("derivatives/jacobians") for place in found)

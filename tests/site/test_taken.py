@@ -35,7 +35,7 @@ def leftovers(text: str) -> Iterator[str]:
 @pytest.mark.parametrize(
     "text",
     [
-        "See {doc}`/numpy/arrays`.",
+        "See {doc}`/numbers/arrays`.",
         "```{note}\nHear\n```",
         ":::{div} lead",
         "(label)=",

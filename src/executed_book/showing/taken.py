@@ -91,6 +91,8 @@ def readable(body: str, page: str, site: str) -> BeautifulSoup:
         lens.replace_with("(Here the page has a figure to point at.)")
     for element in soup.select(_LEFT_OUT):
         element.decompose()
+    for drawn in soup.select("svg[aria-label]"):  # a notebook shows no SVG in its text
+        drawn.replace_with(f"(A drawing. {drawn['aria-label']})")
     for element in soup.select("a[href], img[src]"):
         name = "href" if element.name == "a" else "src"
         element[name] = absolute(str(element[name]), page, site)

@@ -22,7 +22,7 @@ FILES = sorted([*HERE.glob("corpus/*.txt"), *HERE.glob("second/*.txt")])
 SEEDS = range(100)
 
 
-@pytest.mark.corpus
+@pytest.mark.weekly
 @pytest.mark.parametrize(
     "path", FILES, ids=lambda path: f"{path.parent.name}-{path.stem}"
 )

@@ -105,7 +105,7 @@ def test_programs_of_random_pages(seed: int):
     assert kept == repeated
 
 
-@pytest.mark.parametrize("name", ["tracing/retracing", "training/pytrees"])
+@pytest.mark.parametrize("name", ["tracing/retracing", "composing/pytrees"])
 def test_programs_of_chapters(name: str):
     kept, repeated = both(chapter(name))
     assert kept == repeated
@@ -126,7 +126,7 @@ def test_walks_are_kept_and_found_again():
     assert sum(walked is not None for walked in found) > 50
 
 
-@pytest.mark.corpus
+@pytest.mark.weekly
 def test_programs_of_all_chapters():
     assert set(CHAPTERS) > LONG
     for name in sorted({*CHAPTERS} - LONG):
@@ -134,7 +134,7 @@ def test_programs_of_all_chapters():
         assert kept == repeated, name
 
 
-@pytest.mark.corpus
+@pytest.mark.weekly
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_programs_of_small_pages(path: Path):
     for name, cells in harness.read_pages(path).items():
@@ -147,7 +147,7 @@ def test_programs_of_small_pages(path: Path):
             assert kept == repeated, name
 
 
-@pytest.mark.corpus
+@pytest.mark.weekly
 @pytest.mark.parametrize("seed", sorted({*SEEDS} - {*QUICK}))
 def test_programs_of_more_random_pages(seed: int):
     kept, repeated = both(crowded(seed))

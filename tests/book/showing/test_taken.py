@@ -143,3 +143,8 @@ def test_a_first_cell_says_what_to_install():
         "code",
         "# What this notebook needs; run it once.\n%pip install jax",
     )
+
+
+def test_a_drawing_is_told_in_words():
+    drawn = '<svg role="img" aria-label="A call: hit"><text>hit</text></svg>'
+    assert markdown_of(readable(drawn, "a", "")) == "(A drawing. A call: hit)\n"

@@ -1,0 +1,228 @@
+"""Drawings of ideas, as inline SVG in the page's colors, with parts that can be lit.
+
+On a page::
+
+    ```{drawing} call
+    :lit: trace jaxpr
+    A caption, in Markdown.
+    ```
+
+`call` is a name in `DRAWINGS`, and `:lit:` names boxes of it; without the option no box
+is lit. To add a drawing, add an entry there: boxes with a name, the left top corner,
+the width, a title and one or two lines below it, and arrows between points. A drawing
+is 400 wide, so that its text can be read on a phone, and as high as it needs. What a
+screen reader says is made of its texts, in the order of the boxes. The attributes give
+the colors of the light theme, for an EPUB; `drawings.css` replaces them by the page's.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+from executed_book.figures import CYCLE, GRID, INK, MUTED
+
+WIDTH = 400
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Box:
+    """A box: its name, its left top corner, its width, its title, the lines below."""
+
+    name: str
+    at: Point
+    width: float
+    title: str
+    lines: tuple[str, ...] = ()
+    code: bool = False
+
+    @property
+    def height(self) -> float:
+        return 32 + 18 * len(self.lines)
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """An arrow through some points, with a word that begins at a place beside it."""
+
+    points: tuple[Point, ...]
+    label: str = ""
+    label_at: Point = (0, 0)
+    dashed: bool = False
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """What a drawing is about, in one sentence; its height, boxes and arrows."""
+
+    about: str
+    height: float
+    boxes: tuple[Box, ...]
+    arrows: tuple[Arrow, ...] = ()
+
+
+DRAWINGS = {
+    "call": Drawing(
+        "The way of a call of a function under jit.",
+        396,
+        (
+            Box("call", (100, 2), 200, "fast(x)", code=True),
+            Box(
+                "cache",
+                (40, 66),
+                320,
+                "cache",
+                ("was there a call with such arguments before?",),
+            ),
+            Box("trace", (2, 158), 230, "trace", ("Python runs with tracers",)),
+            Box("jaxpr", (2, 230), 230, "jaxpr", ("the operations they met",)),
+            Box("compile", (2, 302), 230, "compile", ("XLA makes an executable",)),
+            Box("run", (264, 302), 134, "run", ("the executable",)),
+        ),
+        (
+            Arrow(((200, 34), (200, 66))),
+            Arrow(((117, 116), (117, 158)), "no: a miss", (10, 142)),
+            Arrow(((117, 208), (117, 230))),
+            Arrow(((117, 280), (117, 302))),
+            Arrow(((232, 327), (264, 327))),
+            Arrow(((331, 116), (331, 302)), "yes: a hit", (262, 142)),
+            Arrow(((331, 352), (331, 382)), "the result", (254, 380)),
+            Arrow(
+                ((200, 302), (200, 290), (248, 290), (248, 116)),
+                "kept",
+                (252, 222),
+                dashed=True,
+            ),
+        ),
+    ),
+    "tracers": Drawing(
+        "What the multiplication x * x meets under three transformations.",
+        234,
+        (
+            Box(
+                "jit",
+                (2, 2),
+                396,
+                "jit: a shape and a dtype, no value",
+                ("x * x is written down, for any value to come",),
+            ),
+            Box(
+                "grad",
+                (2, 74),
+                396,
+                "grad: a value, and what it depends on",
+                ("x * x is computed,", "and how to go back through it is kept"),
+            ),
+            Box(
+                "vmap",
+                (2, 164),
+                396,
+                "vmap: one example, and behind it the batch",
+                ("x * x is computed", "for all examples in one operation"),
+            ),
+        ),
+    ),
+}
+
+
+def svg(drawing: Drawing, lit: frozenset[str] = frozenset()) -> str:
+    """The drawing as SVG, with some of its boxes lit.
+
+    Raises:
+        ValueError: it has no box of such a name.
+    """
+    names = {box.name for box in drawing.boxes}
+    if unknown := lit - names:
+        raise ValueError(f"no box {sorted(unknown)}; there are {sorted(names)}")
+    parts = [_arrow(arrow) for arrow in drawing.arrows]
+    parts += [_box(box, box.name in lit) for box in drawing.boxes]
+    said = html.escape(described(drawing, lit), quote=True)
+    return (
+        f'<svg class="drawing" role="img" aria-label="{said}"'
+        f' viewBox="0 0 {WIDTH} {drawing.height:g}"'
+        f' xmlns="http://www.w3.org/2000/svg">{"".join(parts)}</svg>'
+    )
+
+
+def described(drawing: Drawing, lit: frozenset[str] = frozenset()) -> str:
+    """The drawing in words, for who does not see it."""
+    boxes = [
+        ": ".join(filter(None, (b.title, " ".join(b.lines)))) for b in drawing.boxes
+    ]
+    titles = [box.title for box in drawing.boxes if box.name in lit]
+    marked = f" Marked here: {', '.join(titles)}." if titles else ""
+    return f"{drawing.about} {'; '.join(boxes)}.{marked}"
+
+
+def _box(box: Box, lit: bool) -> str:
+    x, y = box.at
+    middle = x + box.width / 2
+    fill, edge, weight = ("#e2efec", CYCLE[0], 2.5) if lit else ("#f5f3ed", GRID, 1.5)
+    shown = "monospace" if box.code else "sans-serif"
+    texts = [_text(box.title, (middle, y + 22), INK, f'class="title {shown}"')]
+    texts += [
+        _text(line, (middle, y + 41 + 18 * nth), MUTED, 'class="line"')
+        for nth, line in enumerate(box.lines)
+    ]
+    return (
+        f'<g class="box{" lit" * lit}"><rect x="{x:g}" y="{y:g}" rx="5"'
+        f' width="{box.width:g}" height="{box.height:g}" fill="{fill}"'
+        f' stroke="{edge}" stroke-width="{weight:g}"></rect>{"".join(texts)}</g>'
+    )
+
+
+def _text(text: str, at: Point, color: str, more: str, anchor: str = "middle") -> str:
+    size = 15 if "title" in more else 13
+    return (
+        f'<text x="{at[0]:g}" y="{at[1]:g}" text-anchor="{anchor}" fill="{color}"'
+        f' font-size="{size}" {more}>{html.escape(text)}</text>'
+    )
+
+
+def _arrow(arrow: Arrow) -> str:
+    (x0, y0), (x, y) = arrow.points[-2:]
+    turn = math.degrees(math.atan2(y - y0, x - x0))
+    line = " ".join(f"{px:g},{py:g}" for px, py in arrow.points)
+    dashes = ' stroke-dasharray="4 4"' if arrow.dashed else ""
+    label = _text(arrow.label, arrow.label_at, MUTED, 'class="line"', "start")
+    return (
+        f'<g class="arrow"><polyline points="{line}" fill="none" stroke="{MUTED}"'
+        f' stroke-width="1.5"{dashes}></polyline><path d="M0 0L-9 4.5V-4.5Z"'
+        f' transform="translate({x:g} {y:g}) rotate({turn:g})" fill="{MUTED}"></path>'
+        f"{label if arrow.label else ''}</g>"
+    )
+
+
+class DrawingDirective(SphinxDirective):
+    """Puts a drawing into the page, and its caption below it."""
+
+    required_arguments = 1
+    has_content = True
+    option_spec: ClassVar = {"lit": directives.unchanged}
+
+    def run(self) -> list[nodes.Node]:
+        name, lit = self.arguments[0], self.options.get("lit", "").split()
+        if name not in DRAWINGS:
+            raise self.error(f"no drawing {name!r}; there are {sorted(DRAWINGS)}")
+        try:
+            drawn = svg(DRAWINGS[name], frozenset(lit))
+        except ValueError as error:
+            raise self.error(str(error)) from None
+        holder = nodes.container("", nodes.raw("", drawn, format="html"))
+        holder["classes"].append("drawing-holder")
+        holder += self.parse_content_to_nodes()
+        return [holder]
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Add the directive."""
+    app.add_directive("drawing", DrawingDirective)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,48 @@
+"""Drawings of ideas: their parts can be lit, and their words stay inside."""
+
+import xml.etree.ElementTree as ET
+
+import pytest
+
+
+@pytest.fixture
+def drawings(module_of_conf):
+    return module_of_conf("drawings")
+
+
+def test_a_part_is_lit_and_said_to_be(drawings):
+    plain = drawings.svg(drawings.DRAWINGS["call"])
+    lit = drawings.svg(drawings.DRAWINGS["call"], frozenset({"trace"}))
+    assert (plain.count("box lit"), lit.count("box lit")) == (0, 1)
+    assert "Marked here" not in plain
+    assert "Marked here: trace." in lit
+
+
+def test_a_part_that_is_not_there_is_an_error(drawings):
+    with pytest.raises(ValueError, match=r"no box .'hit'.; there are .'cache'"):
+        drawings.svg(drawings.DRAWINGS["call"], frozenset({"hit"}))
+
+
+def test_every_drawing_is_xml_whose_texts_stay_inside(drawings):
+    for name, drawing in drawings.DRAWINGS.items():
+        ET.fromstring(drawings.svg(drawing, frozenset(b.name for b in drawing.boxes)))
+        assert len({box.name for box in drawing.boxes}) == len(drawing.boxes), name
+        for box in drawing.boxes:
+            (x, y), each = box.at, 9.4 if box.code else 8
+            assert 2 <= x <= drawings.WIDTH - 2 - box.width, (name, box)
+            assert 2 <= y <= drawing.height - 2 - box.height, (name, box)
+            widths = [each * len(box.title), *(6.8 * len(line) for line in box.lines)]
+            assert max(widths) < box.width - 8, (name, box)
+
+
+def test_no_box_lies_over_another(drawings):
+    for name, drawing in drawings.DRAWINGS.items():
+        for nth, box in enumerate(drawing.boxes):
+            for other in drawing.boxes[:nth]:
+                apart = (
+                    box.at[0] >= other.at[0] + other.width
+                    or other.at[0] >= box.at[0] + box.width
+                    or box.at[1] >= other.at[1] + other.height
+                    or other.at[1] >= box.at[1] + box.height
+                )
+                assert apart, (name, box.name, other.name)

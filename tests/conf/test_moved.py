@@ -1,0 +1,44 @@
+"""Every old address of a page leads to the page."""
+
+import re
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.fixture
+def moved(module_of_conf):
+    return module_of_conf("moved")
+
+
+def test_no_old_address_is_a_page_and_each_leads_to_one(moved):
+    for folder, pages in moved.MOVED.items():
+        for name, new in pages.items():
+            assert not (DOCS / folder / f"{name}.md").exists()
+            assert (DOCS / f"{new}.md").exists()
+
+
+def test_the_pages_lead_on_from_their_own_folder(moved, tmp_path: Path):
+    builder = SimpleNamespace(name="html")
+    moved.write_old_addresses(SimpleNamespace(builder=builder, outdir=tmp_path), None)
+    written = sorted(tmp_path.rglob("*.html"))
+    assert len(written) == sum(map(len, moved.MOVED.values()))
+    for page in written:
+        text = page.read_text("utf-8")
+        [to] = set(re.findall(r'(?:replace\("|url=|href=")([^"]+)"', text))
+        target = (page.parent / to).resolve().relative_to(tmp_path)
+        old = page.relative_to(tmp_path).with_suffix("")
+        assert (
+            target.with_suffix("").as_posix() == moved.MOVED[old.parent.name][old.name]
+        )
+        assert "noindex" in text
+
+
+def test_nothing_is_written_for_another_builder_or_a_failed_build(moved, tmp_path):
+    for name, failed in (("epub", None), ("html", ValueError())):
+        app = SimpleNamespace(builder=SimpleNamespace(name=name), outdir=tmp_path)
+        moved.write_old_addresses(app, failed)
+    assert list(tmp_path.iterdir()) == []
