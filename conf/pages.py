@@ -17,6 +17,7 @@ DESCRIPTION = "description"
 
 _LONGEST = 200
 
+_VIEWPORT = re.compile(r'<meta [^>]*name="viewport"[^>]*>')
 _EMPTY_HEADER = re.compile(r'<th class="head[^"]*">\s*(?:<p>\s*</p>)?\s*</th>')
 
 
@@ -73,10 +74,17 @@ def mark_where_one_is(
     context["generate_toctree_html"] = marked
 
 
-def plain_corner(
+def tidy(
     app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any
 ) -> None:
-    """Have no headers that are empty: the corner of a table is a cell as others are."""
+    """Have no empty headers, since a table's corner is a cell, and say things once.
+
+    Docutils and Sphinx each say how wide a page is.
+    """
+    context["metatags"] = _VIEWPORT.sub("", context.get("metatags") or "")
+    context["folders"] = sorted(
+        {name.partition("/")[0] for name in app.env.found_docs if "/" in name}
+    )
     body = context.get("body")
     if body is not None:
         context["body"] = _EMPTY_HEADER.sub("<td></td>", body)
@@ -134,7 +142,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Describe each page, and all of them together."""
     app.connect("doctree-read", note_description)
     app.connect("html-page-context", describe)
-    app.connect("html-page-context", plain_corner)
+    app.connect("html-page-context", tidy)
     app.connect("html-page-context", mark_where_one_is, priority=900)
     app.add_config_value("pages_changes", "", "html", (str,))
     app.connect("build-finished", write_map)

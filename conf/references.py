@@ -178,30 +178,34 @@ def text_of(block: str) -> str:
 
 def _uses(tree: ast.Module, text: str, names: Names) -> Iterator[_Use]:
     place = _Places(text)
-    inner: set[ast.AST] = set()
-    for node in ast.walk(tree):  # a chain comes before the names that it consists of
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             yield from _imported(node, place)
-        elif isinstance(node, ast.Attribute | ast.Name) and node not in inner:
+    for node, full in used_names(tree, names):
+        end = node.end_lineno or 0, node.end_col_offset or 0
+        start = place(node.lineno, node.col_offset)
+        yield _Use(start, place(*end), inventory()[full].address)
+
+
+def used_names(tree: ast.Module, names: Names) -> Iterator[tuple[ast.expr, str]]:
+    """Each use of something that a list describes: where it stands, and what it is."""
+    inner: set[ast.AST] = set()
+    for node in ast.walk(tree):  # a chain comes before the names that it consists of
+        if isinstance(node, ast.Attribute | ast.Name) and node not in inner:
             chain = [node, *_chain(node)]
             inner.update(chain)
-            found = next(filter(None, (_target(each, names) for each in chain)), None)
-            if found:
-                end = found[0].end_lineno or 0, found[0].end_col_offset or 0
-                start = place(node.lineno, node.col_offset)
-                yield _Use(start, place(*end), found[1].address)
+            for each in chain:
+                full = _full_name(each, names)
+                target = inventory().get(full) if full else None
+                if full and target and not target.is_module:
+                    yield each, full
+                    break
 
 
 def _chain(node: ast.expr) -> Iterator[ast.expr]:
     while isinstance(node, ast.Attribute):
         node = node.value
         yield node
-
-
-def _target(node: ast.expr, names: Names) -> tuple[ast.expr, Target] | None:
-    full = _full_name(node, names)
-    target = inventory().get(full) if full else None
-    return None if target is None or target.is_module else (node, target)
 
 
 def _full_name(node: ast.expr, names: Names) -> str | None:
@@ -264,7 +268,7 @@ def _literal(found: re.Match[str], names: Names) -> str:
 
 def linked(body: str) -> str:
     """A page's body with its names linked."""
-    trees = {block: _parsed(block) for _, block, _ in _BLOCK.findall(body)}
+    trees = {block: parsed(text_of(block)) for _, block, _ in _BLOCK.findall(body)}
     names = names_of([tree for tree in trees.values() if tree is not None])
 
     def with_links(found: re.Match[str]) -> str:
@@ -275,10 +279,10 @@ def linked(body: str) -> str:
     return linked_text(_BLOCK.sub(with_links, body), {**USUAL, **names})
 
 
-def _parsed(block: str) -> ast.Module | None:
+def parsed(code: str) -> ast.Module | None:
     """A block's code; None where it is not all Python, as a command of IPython is."""
     try:
-        return ast.parse(text_of(block))
+        return ast.parse(code)
     except (SyntaxError, ValueError):
         return None
 

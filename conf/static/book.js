@@ -19,6 +19,19 @@
     if (link) link.hash = location.hash;
   }
 
+  /* The list of pages shows the entry of this one: only the list scrolls for that. */
+  function showWhereOneIs() {
+    const entry = document.querySelector("nav.bd-links [aria-current=page]");
+    if (!entry?.checkVisibility()) return;
+    let bar = entry.parentElement;
+    while (bar && !/auto|scroll/.test(getComputedStyle(bar).overflowY)) bar = bar.parentElement;
+    if (!bar) return;
+    const around = bar.getBoundingClientRect();
+    const end = Math.min(around.bottom, innerHeight);
+    const { top, bottom } = entry.getBoundingClientRect();
+    if (top < around.top || bottom > end) bar.scrollTop += (top + bottom - around.top - end) / 2;
+  }
+
   /* What scrolls and holds nothing to move to must itself be moved to. */
   function reachScrolling() {
     const boxes = "article :is(.ja-measure, .ja-log, .ja-status, div.math, .output.text_html, .output.text_html > div)";
@@ -30,9 +43,12 @@
     }
   }
 
-  /* A solution is announced by the text; a program and a check stand for themselves. */
+  /* Paper has what is folded until one asks for it, an output or a solution; code that
+   * the author folded, a check and a program are not missed there. */
+  const FOLDED_TO_THE_END = ".program-box, :not(.tag_solution) > .above-input";
+
   function unfold() {
-    const folded = "article details:not([open], .program-box, .tag_check details)";
+    const folded = `article details:not([open], ${FOLDED_TO_THE_END})`;
     const opened = [...document.querySelectorAll(folded)];
     for (const box of opened) box.open = true;
     addEventListener("afterprint", () => opened.forEach((box) => { box.open = false; }), { once: true });
@@ -55,6 +71,11 @@
   addEventListener("beforeprint", unfold);
   addEventListener("resize", reachScrolling);
   addEventListener("load", reachScrolling);
+  addEventListener("load", showWhereOneIs);
+
+  for (const toggle of document.querySelectorAll(".bd-header .primary-toggle")) {
+    toggle.addEventListener("click", () => requestAnimationFrame(showWhereOneIs));
+  }
 
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
   else start();

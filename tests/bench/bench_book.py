@@ -1,6 +1,6 @@
 """What building the book costs, as ratios to plain MyST-NB in the same run.
 
-    python tests/bench/bench_book.py [--rounds N] [--under numpy]
+    python -m tests.bench.bench_book [--rounds N] [--under numbers/]
 
 The contenders build the same chapters: this book's builder, MyST-NB alone with
 `sphinx-build -j auto`, and plain Python running all cells in one process.
@@ -9,6 +9,7 @@ The contenders build the same chapters: this book's builder, MyST-NB alone with
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import os
 import re
 import shutil
@@ -123,9 +124,7 @@ FORCE, CACHED = (PLAIN_CONF.format(mode=mode) for mode in ("force", "cache"))
 
 
 def copies(chapter: Chapter, count: int) -> list[Chapter]:
-    return [
-        Chapter(**{**vars(chapter), "docname": f"copy-{i:02d}"}) for i in range(count)
-    ]
+    return [dataclasses.replace(chapter, docname=f"copy-{i:02d}") for i in range(count)]
 
 
 def report(name: str, times: dict[str, list[float]], base: str) -> None:
@@ -156,22 +155,21 @@ def in_fresh_folder(
         return build(Path(name))
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--copies", type=int, nargs="*", default=[10, 20, 40])
-    parser.add_argument("--no-cold", action="store_true", help="leave that part out")
     parser.add_argument("--under", default="", help="only chapters of this folder")
-    options = parser.parse_args()
-    found, _ = find_chapters(ROOT / "docs")
+    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="of a book")
+    options = parser.parse_args(arguments)
+    found, _ = find_chapters(options.docs)
     chapters = [
         chapter for chapter in found if chapter.docname.startswith(options.under)
     ]
     print(f"{len(chapters)} chapters, {sum(len(c.cells) for c in chapters)} cells")
-    if not options.no_cold:
-        compare_cold(chapters, options.rounds)
+    compare_cold(chapters, options.rounds)
     compare_again(chapters, options.rounds)
-    compare_growth(min(found, key=lambda c: len(c.cells)), options.copies)
+    compare_growth(min(chapters, key=lambda c: len(c.cells)), options.copies)
 
 
 def compare_cold(chapters: list[Chapter], rounds: int) -> None:

@@ -1,6 +1,6 @@
 """What a lens costs, as a ratio to compiling the same function.
 
-Run it with ``python tests/bench/bench_lens.py``; add ``--json`` for data. Each figure
+Run it with ``python -m tests.bench.bench_lens``; add ``--json`` for data. Each figure
 is the median of several rounds; in every round the function is traced, lowered and
 compiled, and then looked at, one right after the other, so both meet the same load on
 the machine. What the lens adds is given as a ratio to compiling alone.
@@ -141,10 +141,12 @@ def one_round(fn: Callable[..., Any], args: tuple[Any, ...]) -> dict[str, float]
     }
 
 
-def measure(rounds: int) -> dict[str, dict[str, float]]:
-    """Give the medians for each case."""
+def measure(rounds: int, only: str = "") -> dict[str, dict[str, float]]:
+    """Give the medians for each case, or for `only` one."""
     results = {}
     for name, (fn, args) in cases().items():
+        if only not in ("", name):
+            continue
         one_round(fn, args)
         runs = [one_round(fn, args) for _ in range(rounds)]
         results[name] = {
@@ -158,8 +160,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", default="", help="the name of one case")
     options = parser.parse_args()
-    results = measure(options.rounds)
+    results = measure(options.rounds, options.only)
     if options.json:
         print(json.dumps(results, indent=2))
         return

@@ -13,10 +13,9 @@ import statistics
 import time
 from collections.abc import Callable
 
-from tests.book.test_programs import HEADER, PAGES
-
 from executed_book.programs import Page, Program, program
 from executed_book.running.programs import run_programs
+from tests.book.test_programs import HEADER, PAGES
 
 
 def seconds(call: Callable[[], object]) -> float:

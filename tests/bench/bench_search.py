@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 from playwright.sync_api import sync_playwright
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.browser.conftest import NAMES, QUIET
 from tests.site.conftest import SITE
@@ -28,7 +23,7 @@ def main() -> None:
         page = browser.new_page()
         page.goto((SITE / "search.html").as_uri() + "?q=jit")
         page.locator(".search-page .search-found li").first.wait_for(timeout=120_000)
-        page.evaluate("() => { window.engine = new Finder(window.SEARCH_PAGES); }")
+        page.evaluate("() => { window.engine = new Finder(); }")
         missed = misses(page, asked)
         browser.close()
     found = len(asked) - len(missed)

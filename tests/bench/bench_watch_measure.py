@@ -1,6 +1,6 @@
 """What the instruments cost, as ratios within one run.
 
-    python tests/bench/bench_watch_measure.py
+    python -m tests.bench.bench_watch_measure [NAME ...]
 
 Each line compares candidates that ran in turns in this process.
 """
@@ -102,8 +102,6 @@ def _ratio(spread) -> str:
 
 
 if __name__ == "__main__":
-    hits()
-    misses()
-    timer()
-    imports()
-    coverage()
+    every = {part.__name__: part for part in (hits, misses, timer, imports, coverage)}
+    for name in sys.argv[1:] or every:
+        every[name]()

@@ -7,13 +7,16 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from textwrap import dedent
 
+import jax  # noqa: F401
 import pytest
 
-from executed_book.platforms.records import slug
+from .forks import run_forked
 
 CONF = """\
 from pathlib import Path
@@ -23,9 +26,8 @@ extensions = ["myst_nb", "executed_book"]
 executed_book_figures = "themed"
 executed_book_folder = "empty"
 executed_book_rules = "all"
-executed_book_records = "../outputs/records"
-if Path(__file__).parents[1].joinpath("outputs", "pins").is_dir():
-    executed_book_pins = "../outputs/pins"
+if Path(__file__).parents[1].joinpath("outputs", "cells").is_dir():
+    executed_book_outputs = "../outputs/cells"
 html_theme = "basic"
 html_show_sphinx = False
 nitpicky = True
@@ -38,6 +40,26 @@ kernelspec: {name: python3}
 ---
 
 """
+
+
+def on_a_device(**how: object) -> dict[str, str]:
+    """The environment of a machine with a simulated accelerator."""
+    simulated = str(Path(__file__).parents[1] / "simulated")
+    folders = filter(None, [simulated, os.environ.get("PYTHONPATH")])
+    return {
+        "PYTHONPATH": os.pathsep.join(folders),
+        "JAX_PLATFORMS": "pretend,cpu",
+        "PRETEND": json.dumps(how),
+    }
+
+
+def settings() -> dict[str, str]:
+    """The variables that the tools or what they import may read."""
+    return {k: v for k, v in os.environ.items() if k != "PYTEST_CURRENT_TEST"}
+
+
+#: The variables before any test set one; importing JAX has set two.
+SETTINGS = settings()
 
 
 @dataclass
@@ -82,13 +104,32 @@ class TinyBook:
         )
 
     def run(self, *arguments: str, **variables: str) -> tuple[int, str]:
-        """Run a command to its end: its exit status and what it printed."""
+        """Run a command to its end: its exit status and what it printed.
+
+        Where no variables are set, in a fork of a process that is ready; see `forks`.
+        """
+        if not variables and settings() == SETTINGS:
+            return self._run_forked(*arguments)
         process = self.start(*arguments, **variables)
         try:
             output, _ = process.communicate(timeout=180)
         finally:
             process.kill()
         return process.returncode, output
+
+    def run_on_a_device(self, *arguments: str, **how: object) -> tuple[int, str]:
+        """Run a command as if an accelerator were here that behaves so."""
+        return self.run(*arguments, **on_a_device(**how))
+
+    def stored(self, name: str, device: str = "cpu") -> Path:
+        """The file with what the cells of a page gave on a device, with our JAX."""
+        folder = self.root / "outputs" / "cells"
+        return folder / f"{device}-{version('jax')}" / f"{name}.txt"
+
+    def _run_forked(self, *arguments: str) -> tuple[int, str]:
+        with tempfile.NamedTemporaryFile() as said:
+            status = run_forked(self.root, arguments, Path(said.name))
+            return status, Path(said.name).read_text("utf-8")
 
     def build(self, **variables: str) -> tuple[int, str]:
         return self.run("build", **variables)
@@ -121,21 +162,6 @@ def copy_of(book: TinyBook, root: Path) -> TinyBook:
     """A copy of a book, with what has been executed of it."""
     shutil.copytree(book.root, root, dirs_exist_ok=True)
     return TinyBook(root)
-
-
-def pretend(book: TinyBook, device: str) -> None:
-    """Let the records that were made here be another device's."""
-    folder = book.root / "outputs" / "records"
-    for path in (folder / "cpu").rglob("*.json"):
-        record = json.loads(path.read_text("utf-8"))
-        record["provenance"] |= {
-            "device_kind": device,
-            "platform": "gpu",
-            "driver": "1.2.3",
-            "date": "2001-02-03",
-        }
-        path.write_text(json.dumps(record), "utf-8")
-    (folder / "cpu").rename(folder / slug(device))
 
 
 @pytest.fixture

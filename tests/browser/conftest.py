@@ -9,6 +9,8 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+from urllib.parse import urljoin
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
@@ -77,7 +79,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = [sys.executable, "-m", "executed_book", "build"]
     command += ["--source", str(HERE / "book"), "--config", str(ROOT / "conf")]
     command += ["--cache", str(work / "cache"), "--output", str(work / "html")]
-    command += ["-D", "executed_book_pins=", "-D", "executed_book_records="]
+    command += ["-D", "executed_book_outputs="]
     built = subprocess.run(command, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stdout + built.stderr
     return work / "html"
@@ -89,19 +91,26 @@ def visit(browser: Browser, site: Path) -> Iterator[Callable[..., Visit]]:
     contexts = []
 
     def _visit(
-        name: str, *, width: int = 1280, theme: str = "light", scripts: bool = True
+        name: str,
+        *,
+        width: int = 1280,
+        height: int = 844,
+        theme: str = "light",
+        scripts: bool = True,
+        **context_options: Any,
     ) -> Visit:
+        options = {"offline": True, "reduced_motion": "reduce", **context_options}
         context = browser.new_context(
             color_scheme=theme,
             has_touch=width < 600,
             java_script_enabled=scripts,
-            offline=True,
-            reduced_motion="reduce",
-            viewport={"width": width, "height": 844},
+            viewport={"width": width, "height": height},
+            **options,
         )
         contexts.append(context)
+        context.set_default_timeout(10_000)
         visit = Visit.of(context.new_page())
-        visit.page.goto((site / name).as_uri())
+        visit.page.goto(urljoin(f"{site.as_uri()}/", name))
         return visit
 
     yield _visit

@@ -21,6 +21,8 @@ from executed_book.reading.pages import find_chapters
 
 from .conftest import DOCS, ROOT
 
+pytestmark = pytest.mark.weekly
+
 #: Chapters that the simulation cannot run: what they compile or lower is for the real
 #: platform, which here is still the CPU.
 NOT_SIMULATED = {"devices/pallas", "tracing/ahead-of-time"}
@@ -78,7 +80,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, str]:
             *(sys.executable, "-m", "executed_book", "record"),
             *("--source", str(smaller_pages(folder)), "--config", str(ROOT / "conf")),
             *("-D", f"executed_book_cache={folder / 'cache'}"),
-            *("-D", f"executed_book_records={folder / 'records'}"),
+            *("-D", f"executed_book_outputs={folder / 'cells'}"),
             *("--only", *(set(branching()) - NOT_SIMULATED)),
         ],
         cwd=ROOT,

@@ -9,16 +9,13 @@ from itertools import pairwise
 import jax
 import pytest
 
-from executed_book.book import Book
-from executed_book.checking.text import pinned_text
 from executed_book.model import Cell
 from executed_book.reading.pages import find_chapters
 
-from .conftest import DOCS
+from .conftest import DOCS, ROOT
 
 FOLDER = "errors/"
 FINDER = DOCS / "errors" / "index.md"
-LEAST = 30
 
 #: In the place of a class where JAX raises and warns nothing, but writes to its log.
 LOGGED = "WARNING"
@@ -90,10 +87,6 @@ def announced(cell: Cell) -> str | None:
     return cell.raises or cell.warns
 
 
-def test_there_are_many_entries():
-    assert len(ENTRIES) >= LEAST
-
-
 def test_the_finder_lists_every_entry_and_no_other():
     rows = [_ROW.fullmatch(line) for line in FINDER.read_text().splitlines()]
     listed = [(plain(r["words"]), r["page"], r["name"]) for r in rows if r]
@@ -113,14 +106,14 @@ def test_the_finder_explains_the_documented_classes():
 
 
 @each_entry
-def test_the_first_cell_says_what_the_heading_says(entry: Entry, book: Book):
-    results = book.executed[entry.docname].run.results
-    message = pinned_text(results[entry.cells[0].number - 1].outputs)
-    assert entry.words in plain(message), entry.place
-    if entry.name != LOGGED:
+def test_the_first_cell_says_what_the_heading_says(entry: Entry):
+    """A build fails where a cell does not give its pin, or raises no such error."""
+    if entry.name == LOGGED:
+        pins = (ROOT / "outputs" / "pins" / f"{entry.docname}.txt").read_text("utf-8")
+        assert entry.words in plain(pins), entry.place
+    else:
         said = announced(entry.cells[0])
         assert plain(said or "") == f"{entry.name}: {entry.words}", entry.place
-        assert entry.name in message, entry.place
 
 
 @each_entry

@@ -1,8 +1,11 @@
-"""What every whole system promises: it runs, stops, goes on, and says what is wrong."""
+"""What every whole system promises: it runs, stops, goes on, and says what is wrong.
+
+At every push one of them shows it. The others do so in the session `weekly`, which a
+change of any of them asks for: see `test_figures.py`.
+"""
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import shutil
@@ -16,7 +19,9 @@ import pytest
 from . import figures
 from .conftest import SYSTEMS, call, finish, load, program, results, saved
 
-pytestmark = pytest.mark.parametrize("name", SYSTEMS, scope="module")
+FIRST, *OTHERS = SYSTEMS
+WEEKLY = [pytest.param(name, marks=pytest.mark.weekly) for name in OTHERS]
+pytestmark = pytest.mark.parametrize("name", [FIRST, *WEEKLY], scope="module")
 
 
 @pytest.fixture(scope="module")
@@ -54,30 +59,7 @@ def test_a_run_has_what_its_chapter_shows(name: str, whole: Path):
         assert figure(found) == pytest.approx(figure(found))  # a number, and not NaN
 
 
-def test_the_table_of_a_chapter_is_that_of_the_kept_runs(name: str):
-    path = figures.KEPT / f"{name}.json"
-    if not path.exists():
-        pytest.skip("no run is kept yet")
-    kept = json.loads(path.read_text())
-    assert path.with_suffix(".csv").read_text() == figures.table(name, kept)
-
-
-#: Of the others, the session `weekly` tries to stop and resume.
-RESUMED = ("train_convnet", "language_model", "diffusion")
-
-
 def test_stopped_it_goes_on_bit_for_bit(name: str, whole: Path, tmp_path: Path):
-    if name not in RESUMED:
-        pytest.skip("stopped and resumed in the session `weekly`")
-    resume(name, whole, tmp_path)
-
-
-@pytest.mark.weekly
-def test_each_goes_on_bit_for_bit(name: str, whole: Path, tmp_path: Path):
-    resume(name, whole, tmp_path)
-
-
-def resume(name: str, whole: Path, tmp_path: Path) -> None:
     running = program(name, tmp_path, "--size", "tiny")
     deadline = time.monotonic() + 300
     while not checkpoint(tmp_path / name) and time.monotonic() < deadline:

@@ -33,6 +33,9 @@ _KEPT = frozenset(
 #: What makes programs color their output where nobody can see it.
 _COLORS = frozenset({"FORCE_COLOR", "CLICOLOR_FORCE", "PY_COLORS"})
 
+#: What the process says that workers are forked from, in the run's folder.
+LOG = "server.log"
+
 #: How much of a dead worker's last words is told (characters).
 _LAST_WORDS = 1500
 
@@ -109,6 +112,23 @@ class Worker:
         return text[-_LAST_WORDS:].strip()
 
 
+def start_server(
+    link: socket.socket, run: Path, environment: Mapping[str, str]
+) -> subprocess.Popen[bytes]:
+    """Start the process that workers are forked from; see `server`."""
+    with (run / LOG).open("wb") as log:
+        return subprocess.Popen(
+            [*python_running("server"), str(link.fileno()), str(run)],
+            cwd=run,
+            env=dict(environment),
+            pass_fds=[link.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,  # an interrupt in the terminal is ours to handle
+        )
+
+
 class Workers:
     """Starts workers; see `open_workers`."""
 
@@ -116,18 +136,7 @@ class Workers:
         self._run, self._count = run, 0
         ours, theirs = socket.socketpair()
         self._link = ours
-        self._log = (run / "server.log").open("wb")
-        command = [*python_running("server"), str(theirs.fileno()), str(run)]
-        self._server = subprocess.Popen(
-            command,
-            cwd=run,
-            env=dict(environment),
-            pass_fds=[theirs.fileno()],
-            stdin=subprocess.DEVNULL,
-            stdout=self._log,
-            stderr=self._log,
-            start_new_session=True,  # an interrupt in the terminal is ours to handle
-        )
+        self._server = start_server(theirs, run, environment)
         theirs.close()
 
     def start(self, job: Job, fresh: bool = False) -> Worker:
@@ -165,8 +174,7 @@ class Workers:
         return worker
 
     def _said(self) -> str:
-        self._log.flush()
-        text = (self._run / "server.log").read_text("utf-8", "replace").strip()
+        text = (self._run / LOG).read_text("utf-8", "replace").strip()
         return text[-_LAST_WORDS:] or "it ended without a word"
 
     def close(self, patience: float = 2.0) -> None:
@@ -177,7 +185,6 @@ class Workers:
             time.sleep(0.01)
         self._server.kill()
         self._server.wait()
-        self._log.close()
 
 
 @contextlib.contextmanager

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any, NotRequired, TypedDict, cast
 
 from ..book import ExecutedPage
+from ..checking.elsewhere import Record
 from ..model import Cell, CellResult, Chapter, Output, Prose, Provenance
-from ..platforms.records import Record
 from .receipts import receipts_of
 from .stamp import where
 
 #: What a folded cell says, by the tag that folds it.
-PROMPTS = {"check": "Checked", "solution": "Show the solution"}
-_FOLDS = {"check": "hide-cell", "solution": "hide-cell"}
+PROMPTS = {
+    "check": "Checked",
+    "solution": "Show the solution",
+    "asked": "Show the output",
+}
+_FOLDS = {"check": "hide-cell", "solution": "hide-cell", "asked": "hide-output"}
+
+#: What stands after a question in its stretch of text and is not seen there.
+_UNSEEN = re.compile(
+    r"^(`{3,}|:{3,})\{index\}.*?^\1[ ]*$|^%.*$", re.MULTILINE | re.DOTALL
+)
 
 
 class NotebookCell(TypedDict):
@@ -41,14 +51,19 @@ class Notebook(TypedDict):
 _SHIFT = 2
 
 
-def notebook_of(page: ExecutedPage) -> Notebook:
+def notebook_of(page: ExecutedPage, asks: str = "") -> Notebook:
     """The page with its run's outputs, its programs and its records, as plain data.
 
     Lines of the page travel as MyST-NB's source map, so that warnings name them.
+
+    Args:
+        page: the executed page.
+        asks: the word with which a question to the reader begins, in bold type; the
+            output of the cell after it stays folded. No output does if it is empty.
     """
     cells: list[NotebookCell] = []
     lines: list[int] = []
-    for part, made in _parts(page):
+    for part, made in _parts(page, asks):
         for cell in made:
             cells.append({"id": f"part-{len(cells)}", **cell})
             lines.append(part.line - _SHIFT)
@@ -64,18 +79,25 @@ def notebook_of(page: ExecutedPage) -> Notebook:
     }
 
 
-def _parts(page: ExecutedPage) -> Iterator[tuple[Cell | Prose, list[NotebookCell]]]:
+def _parts(
+    page: ExecutedPage, asks: str
+) -> Iterator[tuple[Cell | Prose, list[NotebookCell]]]:
     """Each part of the chapter with the notebook cells that show it."""
     results = iter(page.executed.run.results)
     programs = iter(page.snippets.programs)
     provenance = page.executed.run.provenance
     receipts = receipts_of(page.executed.chapter, page.executed.run)
+    is_asked = False
     for part in page.executed.chapter.parts:
         if isinstance(part, Prose):
+            is_asked = ends_with_a_question(part.text, asks)
             yield part, [_text_cell(part)]
             continue
         program = next(programs)
         cell = _code_cell(part, next(results), program.text if program else None)
+        if is_asked and not part.tags & PROMPTS.keys():
+            _fold(cell["metadata"], "asked")
+            is_asked = False
         if part.check in receipts:
             cell["metadata"]["receipt"] = receipts[part.check]
         if (reason := page.snippets.reasons.get(part.number - 1)) is not None:
@@ -84,6 +106,18 @@ def _parts(page: ExecutedPage) -> Iterator[tuple[Cell | Prose, list[NotebookCell
         if elsewhere:
             cell["metadata"]["device"] = provenance.device
         yield part, [cell, *(_recorded(cell, r, provenance) for r in elsewhere)]
+
+
+def ends_with_a_question(text: str, asks: str) -> bool:
+    """Whether the last paragraph has the word that asks the reader, in bold type.
+
+    >>> ends_with_a_question("One.\\n\\nTwo. **Guess:** which?", "Guess")
+    True
+    >>> ends_with_a_question("**Guess** it.\\n\\nIt is two.", "Guess")
+    False
+    """
+    last = _UNSEEN.sub("", text).rstrip().rpartition("\n\n")[2]
+    return bool(asks) and re.search(rf"\*\*{re.escape(asks)}\b", last) is not None
 
 
 def _text_cell(part: Prose) -> NotebookCell:
@@ -114,16 +148,29 @@ def _recorded(cell: NotebookCell, record: Record, page: Provenance) -> NotebookC
 
 def _present(cell: Cell) -> dict[str, Any]:
     """A cell's options, and what ours mean for its look, in MyST-NB's terms."""
-    tags = sorted(cell.tags)
-    shown = dict(cell.options.get("mystnb") or {})
+    options = {**cell.options, "tags": sorted(cell.tags)}
+    tags = options["tags"]
     for tag in cell.tags & PROMPTS.keys():
-        tags.append(_FOLDS[tag])
-        shown["code_prompt_show"] = shown["code_prompt_hide"] = PROMPTS[tag]
+        _fold(options, tag)
+    shown = dict(options.get("mystnb") or {})
     if cell.raises is not None:
         tags.append("raises-exception")
     if cell.alt is not None:
         shown["image"] = {**shown.get("image", {}), "alt": cell.alt}
-    return {**cell.options, "tags": tags, **({"mystnb": shown} if shown else {})}
+    return {**options, **({"mystnb": shown} if shown else {})}
+
+
+def _fold(options: dict[str, Any], tag: str) -> None:
+    """Fold a cell as a tag of ours has it, and say so in the tag's words."""
+    options["tags"] += [
+        name for name in (tag, _FOLDS[tag]) if name not in options["tags"]
+    ]
+    show = PROMPTS[tag]
+    prompts = {
+        "code_prompt_show": show,
+        "code_prompt_hide": show.replace("Show", "Hide"),
+    }
+    options["mystnb"] = {**(options.get("mystnb") or {}), **prompts}
 
 
 def unexecuted_notebook(chapter: Chapter) -> Notebook:

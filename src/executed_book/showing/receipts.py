@@ -86,16 +86,17 @@ class CheckRole(SphinxRole):
         ticks: list[nodes.Node] = []
         for name in names_in(self.text):
             seen[name] += 1
-            ticks.append(nodes.raw("", _tick(name, seen[name]), format="html"))
+            ticks.append(_tick(name, seen[name]))
         return ticks, []
 
 
-def _tick(name: str, nth: int) -> str:
-    place, target = claim_anchor(name, nth), check_anchor(name)
-    return (
-        f'<a class="receipt" id="{html.escape(place)}" href="#{html.escape(target)}"'
-        f' aria-label="Checked: {html.escape(name.replace("-", " "))}">✓</a>'
+def _tick(name: str, nth: int) -> nodes.raw:
+    place, target = (
+        html.escape(claim_anchor(name, nth)),
+        html.escape(check_anchor(name)),
     )
+    text = f'<a class="receipt" id="{place}" href="#{target}">✓</a>'
+    return nodes.raw("", text, format="html", check=name, nth=nth)
 
 
 class NoCheckRole(SphinxRole):
@@ -134,13 +135,35 @@ class Receipts(SphinxTransform):
     default_priority = 214
 
     def apply(self, **kwargs: Any) -> None:
-        for tick in list(self.document.findall(nodes.raw)):
-            if tick.astext().startswith('<a class="receipt"'):
-                _keep_together(tick)
+        sentences: dict[str, str] = {}
         for cell in self.document.findall(nodes.container):
             receipt = dict(cell.get("cell_metadata") or {}).get("receipt")
             if receipt and cell.get("nb_element") == "cell_code":
                 _add(cell, receipt)
+                sentences.update(receipt["claims"])
+        ticks = [tick for tick in self.document.findall(nodes.raw) if "check" in tick]
+        for tick, name in zip(ticks, names_of_ticks(ticks, sentences), strict=True):
+            _keep_together(tick)
+            label = f'<a aria-label="{html.escape(f"Checked: {name}")}"'
+            tick[:] = [nodes.Text(tick.astext().replace("<a", label, 1))]
+
+
+def names_of_ticks(ticks: list[nodes.raw], sentences: dict[str, str]) -> Iterator[str]:
+    """What tells each tick from the others of its page: its sentence.
+
+    Several ticks of one sentence are told apart by their checks. Where the same words
+    stand twice, a number is added.
+    """
+    said = [
+        sentences.get(claim_anchor(tick["check"], tick["nth"]), "") for tick in ticks
+    ]
+    shared = Counter(said)
+    seen = Counter[str]()
+    for tick, sentence in zip(ticks, said, strict=True):
+        check = tick["check"].replace("-", " ")
+        name = sentence if shared[sentence] == 1 else f"{sentence} ({check})".lstrip()
+        seen[name] += 1
+        yield name if seen[name] == 1 else f"{name}, {seen[name]}"
 
 
 def _keep_together(tick: nodes.raw) -> None:

@@ -9,8 +9,8 @@ import nbformat
 import pytest
 
 from executed_book.book import ExecutedPage
+from executed_book.checking.elsewhere import Record
 from executed_book.model import Cell, Prose, Statement
-from executed_book.platforms.records import Record
 from executed_book.programs import program
 from executed_book.programs.cells import SourceCell
 from executed_book.programs.snippets import Snippets
@@ -82,8 +82,32 @@ def test_programs_receipts_and_reasons_travel_with_their_cells():
     assert "receipt" not in second["metadata"]
 
 
+@pytest.mark.parametrize(
+    ("text", "is_folded"),
+    [
+        ("Words.\n\n**Guess** it:", True),
+        ("**Guess:** which?\n\n```{index} guessing\n```\n% ahead: it", True),
+        ("**Guess** it.\n\nIt is two.", False),
+        ("**Guessing** is hard.", False),
+        ("Guess it.", False),
+    ],
+)
+def test_the_output_after_a_question_is_folded(text, is_folded):
+    check = Cell(1, "assert 1", 8, tags=frozenset({"check"}))
+    made = chapter(parts=(Prose(text, 4), check, Cell(2, "2", 12), Cell(3, "3", 16)))
+    ran = executed(made, gave(), gave(shown("2")), gave(shown("3")))
+    asked = ExecutedPage(ran, Snippets([None] * 3, "", ""))
+    folded = [
+        "hide-output" in cell["metadata"]["tags"]
+        for cell in notebook_of(asked, "Guess")["cells"][1:]
+    ]
+    assert folded == [False, is_folded, False]
+    plain = notebook_of(asked)["cells"][2]["metadata"]["tags"]
+    assert "hide-output" not in plain
+
+
 def test_records_follow_the_cell_that_they_are_of():
-    record = Record(1, "digest", [printed("2\n")], GPU)
+    record = Record(GPU, [printed("2\n")])
     made = notebook_of(page(records={1: [record]}))
     assert [source for _, source in cells(made)] == [
         "# One",
@@ -115,7 +139,7 @@ def test_records_follow_the_cell_that_they_are_of():
                 "tags": ["solution", "hide-cell"],
                 "mystnb": {
                     "code_prompt_show": "Show the solution",
-                    "code_prompt_hide": "Show the solution",
+                    "code_prompt_hide": "Hide the solution",
                 },
             },
         ),
