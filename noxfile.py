@@ -185,14 +185,10 @@ def editions(session: nox.Session) -> None:
 
 @nox.session(python=NEWEST, default=False)
 def drift(session: nox.Session) -> None:
-    """Execute the book on another version and list what changes; `-- "jax==0.11.2"`."""
-    tool, folder = ("-m", "executed_book"), ROOT / session.create_tmp()
-    base, other = str(folder / "base.json"), str(folder / "other.json")
-    install(session, "docs")
-    python(session, *tool, "snapshot", base)
+    """Record the book with another version, and what changes; `-- "jax==0.11.2"`."""
     install(session, "docs", others=session.posargs)
-    python(session, *tool, "snapshot", other)
-    python(session, *tool, "drift", base, other)
+    python(session, "-m", "executed_book", "record")
+    python(session, "-m", "executed_book", "releases")
 
 
 @nox.session(python=NEWEST, default=False)

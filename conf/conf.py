@@ -3,11 +3,19 @@
 import os
 import re
 import sys
+import tomllib
 from importlib import metadata
 from pathlib import Path
 
 HERE = Path(__file__).parent
 sys.path.append(str(HERE))
+
+
+def version_of(project: Path) -> str:
+    """The version that a `pyproject.toml` has."""
+    return str(tomllib.loads(project.read_text("utf-8"))["project"]["version"])
+
+
 REPOSITORY = os.environ.get("BOOK_REPOSITORY_URL", "")
 
 project = "Just After Execution"
@@ -21,13 +29,13 @@ extensions = [
     "drawings",
     "editions",
     "finding",
-    "lean",
+    "assets",
     "mathml",
     "moved",
     "names",
     "pages",
     "references",
-    "whole",
+    "archive",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx_design",
@@ -46,22 +54,31 @@ NOTEBOOKS = os.environ.get("BOOK_NOTEBOOKS", "")
 executed_book_colab = (
     f"https://colab.research.google.com/github/{NOTEBOOKS}" if NOTEBOOKS else ""
 )
+# A notebook that imports the instruments installs the wheel that the site has; where
+# no address is known, the reader takes the wheel along and puts it beside the notebook.
+WHEEL = f"justafter-{version_of(HERE.parent / 'pyproject.toml')}-py3-none-any.whl"
+BOOK_URL = os.environ.get("BOOK_URL", "").rstrip("/")
+whole_wheel = WHEEL
+executed_book_offer_also = {} if BOOK_URL or REPOSITORY else {"justafter": WHEEL}
 executed_book_install_also = {
+    "justafter": (
+        f"{BOOK_URL}/_downloads/{WHEEL}"
+        if BOOK_URL
+        else f'"justafter @ git+{REPOSITORY}"'
+        if REPOSITORY
+        else f"./{WHEEL}"
+    ),
     "equinox": "equinox",
     "flax": "flax",
     "optax": "optax",
     "orbax": "orbax-checkpoint",
     "sklearn": "scikit-learn",
 }
-executed_book_install_line = " ".join(
-    [
-        f'%pip install -q "jax=={metadata.version("jax")}" matplotlib',
-        *([f'"justafter @ git+{REPOSITORY}"'] if REPOSITORY else []),
-    ]
+executed_book_install_line = (
+    f'%pip install -q "jax=={metadata.version("jax")}" matplotlib'
 )
 executed_book_folder = "empty"  # so that a chapter needs nothing but what it says
-executed_book_pins = "../outputs/pins"
-executed_book_records = "../outputs/records"
+executed_book_outputs = "../outputs/cells"
 executed_book_rules = "all"
 nitpicky = True
 # Types in signatures belong to JAX and Python, whose pages are not part of this site.
@@ -81,7 +98,7 @@ nb_code_prompt_hide = "Hide the {type}"
 templates_path = [str(HERE / "templates")]
 html_static_path = [str(HERE / "static")]
 editions = bool(os.environ.get("BOOK_EDITIONS"))
-whole_name = "just-after-execution"
+archive_name = "just-after-execution"
 html_baseurl = os.environ.get("BOOK_URL", "")
 if html_baseurl:
     html_static_path += [str(HERE.parent / ".github" / "page.png")]
@@ -135,17 +152,17 @@ html_theme_options = {
 
 epub_author = author
 epub_description = "JAX for people who know NumPy, with every output executed."
-epub_identifier = epub_uid = whole_name
+epub_identifier = epub_uid = archive_name
 epub_publisher = author
 epub_scheme = "ID"
-epub_basename = whole_name
+epub_basename = archive_name
 epub_copyright = copyright
 epub_css_files = ["book.css"]
 epub_show_urls = "no"
 epub_tocdepth = 2
 if "tags" in globals() and tags.has("epub"):  # noqa: F821 (Sphinx gives it)
     # A book without scripts, which its reader's device lays out.
-    of_sites = {"finding", "lean", "moved", "whole"}
+    of_sites = {"finding", "assets", "moved", "archive"}
     extensions = [name for name in extensions if name not in of_sites]
     templates_path = []
     html_static_path = [str(HERE / "epub")]

@@ -151,7 +151,7 @@ def _directive(app: Any) -> type[Any]:
                 return []
             items = nodes.bullet_list()
             up = "../" * self.env.docname.count("/")
-            name = self.config.whole_name
+            name = self.config.archive_name
             for ending, said in EDITIONS.items():
                 if ending == "zip" or self.config.editions:
                     link = nodes.reference(

@@ -3,7 +3,8 @@
 A section is an entry: its title, the index's words for it, its prose, its code, and the
 messages that its cells raised. The entries of a page are taken when the page is read
 and kept with Sphinx's environment, so the file that holds them all is written whole by
-every build, whatever was read anew.
+every build, whatever was read anew. With them go the words of readers, and those that
+the book has for the same things, from `search-words.txt`.
 """
 
 from __future__ import annotations
@@ -20,9 +21,13 @@ from sphinx import addnodes
 from sphinx import search as sphinx_search
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
+from sphinx.util import docname_join
 
 #: Below the site's `_static`; a script, since a page read from disk may fetch nothing.
 INDEX_FILE = "search-index.js"
+
+#: Beside `conf.py`; what a line means is said in the file itself.
+WORDS_FILE = "search-words.txt"
 
 _ATTRIBUTE = "finding_entries"
 
@@ -139,11 +144,18 @@ def _plain(node: nodes.Node) -> str:
     """A node's text without what differs from run to run."""
     if isinstance(node, nodes.Text):
         return node.astext()
+    if isinstance(node, addnodes.pending_xref) and _is_titled_later(node):
+        # A link that takes the title of its page, which may not have been read yet.
+        return f"\0{docname_join(node['refdoc'], node['reftarget'])}\0"
     if isinstance(node, nodes.Element):
         if "no-search" in node["classes"] or isinstance(node, nodes.raw):
             return ""
         return "".join(map(_plain, node.children))
     return ""
+
+
+def _is_titled_later(link: addnodes.pending_xref) -> bool:
+    return link["reftype"] == "doc" and not link["refexplicit"]
 
 
 def _line(texts: list[str]) -> str:
@@ -153,12 +165,35 @@ def _line(texts: list[str]) -> str:
 def index_of(env: BuildEnvironment) -> str:
     """The script that hands all entries to the search."""
     kept: dict[str, list[Entry]] = getattr(env, _ATTRIBUTE, {})
-    pages = []
-    for docname in sorted(kept):
-        title = env.titles[docname].astext() if docname in env.titles else docname
-        rows = [list(entry.values()) for entry in kept[docname]]
-        pages.append([docname, title, rows])
+
+    def title(docname: str) -> str:
+        return env.titles[docname].astext() if docname in env.titles else docname
+
+    def titled(text: str) -> str:
+        return re.sub("\0(.*?)\0", lambda link: title(link[1]), text)
+
+    pages = [
+        [docname, title(docname), [[*map(titled, e.values())] for e in kept[docname]]]
+        for docname in sorted(kept)
+    ]
     return f"window.SEARCH_PAGES = {json.dumps(pages, separators=(',', ':'))};\n"
+
+
+def words_in(text: str) -> dict[str, list[Any]]:
+    """The words of readers, as `search-words.txt` has them."""
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    said: dict[str, list[Any]] = {"silent": [], "pairs": [], "alike": []}
+    for line in lines:
+        silent, is_silent, words = line.partition("silent:")
+        phrases, has_arrow, meant = line.partition("->")
+        several = [phrase.strip() for phrase in phrases.split(",")]
+        if is_silent and not silent:
+            said["silent"] += words.split()
+        elif has_arrow:
+            said["pairs"].append([several, meant.strip()])
+        else:
+            said["alike"].append(several)
+    return said
 
 
 def _note(app: Sphinx, doctree: nodes.document) -> None:
@@ -182,7 +217,9 @@ def _merge(
 def _write(app: Sphinx, exception: Exception | None) -> None:
     if exception is None and app.builder.format == "html":
         static = Path(app.outdir, "_static")
-        (static / INDEX_FILE).write_text(index_of(app.env), "utf-8")
+        words = words_in(Path(app.confdir, WORDS_FILE).read_text("utf-8"))
+        said = f"window.SEARCH_WORDS = {json.dumps(words, separators=(',', ':'))};\n"
+        (static / INDEX_FILE).write_text(index_of(app.env) + said, "utf-8")
         for name in _STEMMERS:
             shutil.copyfile(_SPHINX / name, static / name)
 

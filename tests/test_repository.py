@@ -192,9 +192,9 @@ def test_the_way_of_a_cell_names_files_that_are_there() -> None:
 #: The way of a cell, as CONTRIBUTING.md tells it: a model below the rooms, a book and
 #: what is made of it above them.
 WAY = [
-    *("words", "errors", "files", "figures", "model", "settings"),
-    *("reading", "running", "checking", "programs", "platforms"),
-    *("book", "releases", "showing", "commands", "__main__", "__init__"),
+    *("plurals", "errors", "files", "figures", "model", "settings"),
+    *("reading", "running", "checking", "programs"),
+    *("book", "showing", "commands", "__main__", "__init__"),
 ]
 
 

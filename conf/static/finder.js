@@ -6,100 +6,6 @@
 (() => {
   "use strict";
 
-  const SILENT = new Set(
-    ("a about an and any are as at be by can cannot can't could did do does doesn don for from get " +
-      "getting give given gives got had has have how i if in inside into is isn it its jax jnp just like me my no of on " +
-      "only or our so t than that the their them then there they this to too turn use used using very " +
-      "want was way within we what when where which why will with would you your s").split(" "),
-  );
-
-  /* Said in several words, meant as one: what a query says, and what is looked for too. */
-  const PHRASES = [
-    [/\b(out of memory|oom|ran out of (gpu )?memory|memory exhausted)\b/g, "oom memory resource_exhausted"],
-    [/\b(multi|many|several|multiple)[- ]?(host|node|machine|process)(s|es)?\b/g, "processes distributed"],
-    [/\b(fake|virtual|simulated|emulated?)[- ](cpu )?(devices?|tpus?|gpus?)\b/g, "eight devices host_platform_device_count jax_num_cpu_devices"],
-    [/\bxla_force_host_platform_device_count\b/g, "jax_num_cpu_devices devices"],
-    [/\b(without|avoid(ing)?|stop|prevent(ing)?|reduce|too many|every call|each time|keeps?)\b(?=.*\b(re-?)(compil|trac))/g, "retrace"],
-    [/\w\[[^\]]*\]\s*[-+*\/]?=(?!=)/g, "assignment immutable at set"],
-    [/\b(slower|faster) than (numpy|python|pytorch|torch|numba)\b/g, "overhead small timing compiling"],
-    [/\b(re-?compil\w*|re-?trac\w*)/g, "retracing retrace again"],
-    [/\bmnist\b/g, "handwritten digits"],
-    [/\b(conjugate gradients?|linear solve)\b/g, "cg linear system"],
-    [/\b(cumulative|prefix) sums?\b/g, "cumsum associative_scan"],
-    [/\bparallel (prefix|scan)\b/g, "associative_scan order matter"],
-    [/\b(save|load|restore|write).*\b(model|parameters|weights|checkpoint)|checkpoint.*\b(disk|file)\b/g, "checkpoint saved orbax"],
-    [/\b(call|run) (a )?(python|host|numpy) (function|code)/g, "callback pure_callback io_callback"],
-    [/\b(perfetto|tensorboard|xprof|trace viewer)\b/g, "profiler recording run"],
-    [/\b(class )?methods?\b.*\bself\b|\bjit.*\bmethods?\b/g, "self method object"],
-    [/\b(multi|multiple|many|several)[- ]?(gpu|tpu|device)s?\b/g, "devices sharding"],
-    [/\b(per[- ]example|per[- ]sample) gradients?\b/g, "vmap grad batch"],
-    [/\bside[- ]effects?\b/g, "impure purity effect"],
-    [/\bin[- ]?place\b/g, "at set immutable update"],
-    [/\b(64[- ]?bit|double precision|float ?64|x64)\b/g, "float64 jax_enable_x64 precision"],
-    [/\b(32[- ]?bit|single precision)\b/g, "float32"],
-    [/\bmixed precision\b/g, "bfloat16 precision"],
-    [/\b(for|python) loops?\b/g, "loop fori_loop scan"],
-    [/\bwhile loops?\b/g, "while_loop loop"],
-    [/\bif (statements?|else|conditions?)|\bif[- ]else\b/g, "cond where control flow branch"],
-    [/\b(slower(?! than (numpy|python|pytorch|torch|numba))|speed up|speed|slow|faster|too slow|performance)\b/g, "fast performance timing time"],
-    [/\b(benchmark(ing)?|time it|timeit|timing|how long)\b/g, "timing measure block_until_ready"],
-    [/\bdata[- ]?parallel(ism)?\b/g, "data parallel sharding batch devices"],
-    [/\b(model|tensor)[- ]?parallel(ism)?\b/g, "sharding mesh axis"],
-    [/\bgradient checkpoint(ing)?\b/g, "checkpoint remat memory"],
-    [/\bhyper-?parameters?\b/g, "static arguments"],
-    [/\brandom (seed|state|number generator)\b/g, "key random"],
-    [/\bsame (random )?(numbers?|values?|draws?)\b/g, "one key use twice"],
-    [/\bkeys? (in|inside|for) .*\b(loop|steps?)\b/g, "key every step split fold_in"],
-    [/\bappend(ing)? to (a )?list\b/g, "outside purity side effect"],
-    [/\bdead code\b/g, "removes unused"],
-    [/\bstop[- ]?gradients?\b/g, "stop_gradient"],
-    [/\bcustom (derivatives?|gradients?)\b/g, "custom_vjp custom_jvp"],
-    [/\bdynamic shapes?\b/g, "shape size static"],
-    [/\bfirst call\b/g, "compile"],
-    [/\b(most|all|much) (of )?(the )?time\b|\bhotspots?\b|\bbottlenecks?\b/g, "profiling operations"],
-    [/\bwithout (running|executing|a run)\b|\bbefore running\b/g, "lower ahead shapes"],
-    [/\b(upgrad\w*|new version|newer version|broke|no longer (works|exists)|removed from)\b/g, "older names releases"],
-  ];
-
-  /* Each line: words that stand for one another. */
-  const ALIKE = [
-    "compile compilation retrace",
-    "gradient grad derivative differentiate differentiation autodiff backprop backpropagation",
-    "vmap vectorize vectorization batch batching batched",
-    "pmap shard_map sharding parallel",
-    "mutate mutation modify assign assignment immutable immutability update overwrite",
-    "seed key prng rng random",
-    "nan nans inf",
-    "pytree tree",
-    "profile profiler profiling",
-    "debug debugging debugger breakpoint",
-    "print printing logging",
-    "cuda gpu accelerator",
-    "dtype type precision",
-    "hlo stablehlo lowering",
-    "multihost multiprocess distributed processes",
-    "cache cached caching",
-    "serialize export serialization",
-    "remat checkpoint",
-    "hessian jacobian",
-    "torch pytorch",
-    "jaxpr jaxprs",
-    "kernel pallas triton",
-    "oom memory",
-    "loop loops fori_loop while_loop scan",
-    "branch cond conditional",
-    "clip clamp",
-    "hash hashable unhashable",
-    "concrete tracer traced",
-    "device devices placement",
-    "async asynchronous dispatch",
-    "optimizer optax sgd adam",
-    "leak leaked escaped",
-    "numpy np",
-    "constant folding",
-    "flop flops roofline cost",
-  ];
-
   const stemmer = typeof EnglishStemmer === "function" ? new EnglishStemmer() : null;
   const stems = new Map();
 
@@ -132,18 +38,56 @@
 
   const words = (text) => (text.match(/[A-Za-z0-9_]+/g) ?? []).flatMap(parts);
 
-  /* What a word is looked up by; none for a word that says nothing. */
-  function meaning(word) {
-    if (SILENT.has(word) || word.length < 2) return null;
-    return stem(word.replace(/is(e|es|ed|ing|ation)$/, "iz$1"));
+  /* A word as it is looked up: its stem. */
+  const looked = (word) => stem(word.replace(/is(e|es|ed|ing|ation)$/, "iz$1"));
+
+  /* What readers say and what the book says: `conf/search-words.txt`, as the build read it. */
+  class Words {
+    constructor({ silent, pairs, alike }) {
+      this.silent = new Set(silent);
+      this.pairs = pairs.map(([said, meant]) => [said.map((phrase) => this.stems(phrase)), this.stems(meant)]);
+      this.alike = new Map();
+      for (const group of alike.map((line) => line.map(looked))) {
+        for (const word of group) this.alike.set(word, [...(this.alike.get(word) ?? []), ...group]);
+      }
+      this.known = new Set([silent, pairs, alike].flat(3).flatMap(words));
+    }
+
+    /* An assignment to a part or in place is a word too: `+=`. */
+    stems(text) {
+      const assigned = /[-+*\/\]]\s*=(?!=)/.test(text) ? ["+="] : [];
+      return [...words(text).map(looked), ...assigned];
+    }
+
+    meaning(word) {
+      return this.silent.has(word) || word.length < 2 ? null : looked(word);
+    }
+
+    /* What else a question may mean, by its stems. */
+    also(stems) {
+      const given = new Set(stems);
+      const met = this.pairs.filter(([said]) => said.some((phrase) => phrase.every((word) => given.has(word))));
+      return met.flatMap(([, meant]) => meant);
+    }
   }
 
-  const alike = new Map();
-  for (const line of ALIKE) {
-    const group = line.split(" ").map(stem);
-    for (const word of group) {
-      alike.set(word, new Set([...(alike.get(word) ?? []), ...group]));
+  /* How many slips of the keyboard lie between two words: a letter more, less or other,
+   * or two neighbors exchanged. */
+  function slips(a, b, most) {
+    if (Math.abs(a.length - b.length) > most) return most + 1;
+    let [before, row] = [[], Array.from({ length: b.length + 1 }, (_, i) => i)];
+    for (let i = 1; i <= a.length; i++) {
+      const next = [i];
+      for (let j = 1; j <= b.length; j++) {
+        const same = a[i - 1] === b[j - 1] ? 0 : 1;
+        next[j] = Math.min(row[j] + 1, next[j - 1] + 1, row[j - 1] + same);
+        const exchanged = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+        if (exchanged) next[j] = Math.min(next[j], before[j - 2] + 1);
+      }
+      [before, row] = [row, next];
+      if (Math.min(...row) > most) return most + 1;
     }
+    return row[b.length];
   }
 
   // -- messages
@@ -225,17 +169,18 @@
 
   // -- the whole
 
-  /* A lesson comes before the pages that list and repeat. */
+  /* A lesson comes before the pages that list and repeat, and the path before all. */
   function standing({ page, id }) {
     if (/^(what-to-remember|exercises|where-next)/.test(id)) return 0.5;
-    if (page.startsWith("errors/")) return 0.5;
-    if (page === "releases" || page === "index") return 0.3;
-    if (page.endsWith("/index")) return 0.5;
-    return page.startsWith("older/") || page === "cheat-sheet" ? 0.7 : 1;
+    if (page === "releases" || page === "index" || page === "names") return 0.3;
+    if (page.startsWith("errors/") || page.endsWith("/index")) return 0.5;
+    if (page.startsWith("older/") || page === "cheat-sheet") return 0.7;
+    return page.startsWith("learn/") ? 1.2 : 1;
   }
 
   class Finder {
-    constructor(pages) {
+    constructor(pages = window.SEARCH_PAGES, said = window.SEARCH_WORDS) {
+      this.words = new Words(said);
       this.entries = [];
       for (const [page, pageTitle, rows] of pages) {
         rows.forEach(([id, title, text, code, terms, messages], i) => {
@@ -246,33 +191,49 @@
       }
       const raised = (e) => !e.whole && e.page.startsWith("errors/") && CLASS.test(e.title);
       this.messages = new Messages(this.entries.filter(raised));
+      this.spelled = new Map();
+      for (const word of this.words.known) this.spelled.set(word, 1);
       this.index = new MiniSearch({
         fields: ["title", "name", "terms", "messages", "text", "code", "pageTitle"],
         idField: "nth",
         extractField: (entry, field) =>
           field === "name" ? (entry.whole ? `${entry.title} ${entry.page}` : "") : entry[field],
-        tokenize: words,
-        processTerm: meaning,
+        tokenize: (text) => words(text).map((word) => (this.spelled.set(word, (this.spelled.get(word) ?? 0) + 1), word)),
+        processTerm: looked,
       });
       this.index.addAll(this.entries);
+      this.stems = new Set([...this.spelled.keys()].map(looked));
     }
 
     url(entry) {
       return `${entry.page}.html${entry.whole ? "" : `#${entry.id}`}`;
     }
 
+    /* A text with each word that the book does not have as the nearest one that it has. */
+    corrected(text) {
+      return text.replace(/[a-z0-9_]{3,}/g, (word) => {
+        if (this.spelled.has(word) || this.stems.has(looked(word))) return word;
+        const most = word.length < 8 ? 1 : 2;
+        let [best, least, often] = [word, most + 1, 0];
+        for (const [other, count] of this.spelled) {
+          if (word.length < 5 && other.length !== word.length) continue;
+          const far = slips(word, other, Math.min(most, least));
+          if (far < least || (far === least && far <= most && count > often)) [best, least, often] = [other, far, count];
+        }
+        return best;
+      });
+    }
+
     /* The words of a query with their weights: its own, and those that mean the same. */
     meant(text) {
-      const lower = text.toLowerCase();
-      const own = words(lower).map(meaning).filter(Boolean);
+      const stems = this.words.stems(text);
+      const telling = words(text).map((word) => this.words.meaning(word)).filter(Boolean);
+      const also = this.words.also(stems);
+      const own = telling.length || also.length ? telling : stems; // `at` alone says something
       const weights = new Map(own.map((word) => [word, 1]));
-      const add = (word, weight) => {
-        if (word && !weights.has(word)) weights.set(word, weight);
-      };
-      for (const [phrase, more] of PHRASES) {
-        if (lower.search(phrase) >= 0) for (const word of words(more)) add(meaning(word), 0.6);
-      }
-      for (const word of own) for (const other of alike.get(word) ?? []) add(other, 0.35);
+      const add = (word, weight) => weights.has(word) || weights.set(word, weight);
+      for (const word of also) add(word, 0.6);
+      for (const word of own) for (const other of this.words.alike.get(word) ?? []) add(other, 0.35);
       return { own, weights };
     }
 
@@ -300,36 +261,40 @@
 
     /* The words that a page goes by. */
     named(entry) {
-      entry.named ??= new Set(words(`${entry.page.split("/").at(-1).replaceAll("-", "_")} ${entry.title}`).map(meaning));
+      entry.named ??= new Set(words(`${entry.page.split("/").at(-1).replaceAll("-", "_")} ${entry.title}`).map(looked));
       return entry.named;
     }
 
+    /* The page that goes by just these words, the path's own before others. */
+    isAbout(entry, own) {
+      const name = words(entry.page.split("/").at(-1).replaceAll("-", " ")).map(looked);
+      return entry.whole && own.length === name.length && own.every((word) => name.includes(word));
+    }
+
     /* The entries that answer, best first, each with the words found in it. */
-    find(text, { typing = false, limit = 20 } = {}) {
-      const first = this.messages.find(text);
-      const { own, weights } = this.meant(text);
+    find(asked, { typing = false, limit = 20 } = {}) {
+      const first = this.messages.find(asked);
+      const { own, weights } = this.meant(this.corrected(asked.toLowerCase()));
       if (!weights.size && !first.length) return [];
-      const every = [...weights.keys()];
       const last = own.at(-1);
-      const ranked = this.index.search(every.join(" "), {
+      const ranked = this.index.search([...weights.keys()].join(" "), {
         tokenize: (joined) => joined.split(" "),
         processTerm: (word) => word,
         boost: { title: 5, name: 4, terms: 3, messages: 1.5, pageTitle: 1.6, text: 1, code: 0.7 },
         boostTerm: (word) => weights.get(word) ?? 1,
-        fuzzy: (word) => (own.includes(word) && word.length > 4 ? Math.min(2, word.length / 3.4 | 0) : false),
         prefix: (word) => typing && word === last && word.length > 2,
-        weights: { fuzzy: 0.25, prefix: 0.5 },
+        weights: { prefix: 0.5 },
         bm25: { k: 1.2, b: 0.5, d: 0.5 },
       });
       const seen = new Set(first.map(({ entry }) => entry));
+      const rank = ({ entry, score }) => (this.isAbout(entry, own) ? 1e6 * standing(entry) : 0) + score;
       const rest = this.weighed(ranked, own)
         .filter(({ entry }) => !seen.has(entry))
-        .sort((a, b) => b.score - a.score);
+        .sort((a, b) => rank(b) - rank(a));
       const shown = [...first.slice(0, 3).map((each) => ({ ...each, terms: own, message: true })), ...rest];
       return shown.slice(0, limit);
     }
   }
 
   globalThis.Finder = Finder;
-  globalThis.finderStem = stem;
 })();

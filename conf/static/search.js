@@ -29,7 +29,7 @@
   function finder() {
     loading ??= (async () => {
       for (const name of NEEDED) await load(name);
-      return new Finder(window.SEARCH_PAGES);
+      return new Finder();
     })();
     return loading;
   }

@@ -7,13 +7,11 @@ processes, as many at once as the settings say, the longest first.
 from __future__ import annotations
 
 import dataclasses
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from .checking.elsewhere import Record, recorded_elsewhere, records_of
 from .checking.pins import check_pins
 from .checking.receipts import (
     Counts,
@@ -29,7 +27,7 @@ from .checking.receipts import (
 from .checking.rules import check_run, failed, may_be_noise
 from .errors import BookError, PageError
 from .model import Chapter, Executed, PlainRun, run_from, to_plain
-from .platforms.records import Record, current, read_records
+from .plurals import counted
 from .programs import NoFaithfulProgram, Page
 from .programs.snippets import Snippets, snippets_of, source_cells
 from .programs.verdicts import Verdicts
@@ -39,12 +37,12 @@ from .reading.chapters import docname_of
 from .reading.pages import find_pages, read_pages
 from .running.chapters import ChapterTask, Finished
 from .running.fingerprint import Depends, digest, environment_fingerprint
+from .running.platform import check_platform, platform_name
 from .running.pool import Pool
 from .running.progress import Progress
 from .running.store import Entry, Store
-from .running.workers import open_workers, worker_environment
+from .running.workers import open_workers
 from .settings import Settings
-from .words import counted
 
 #: So often is a chapter run whose only failures are assertions on what it measured.
 _MEASURED_AT_MOST = 3
@@ -81,7 +79,7 @@ class Book:
     """The chapters, what executing them gave, the pages to show, and what is wrong.
 
     `executed` also holds chapters that failed, as far as they ran. `offers` are what
-    pages offer to be taken away, by chapter. `stale` are the records of other platforms
+    pages offer to be taken away, by chapter. `stale` are the records of other devices
     whose cells have changed, in words; `other_jax` those made with a JAX that gives
     another output on the CPU as well. `texts` are the sentences of all pages, `unbound`
     those that name no check and might.
@@ -354,8 +352,8 @@ class _Building:
         book.errors += failures
         book.errors += check_run(executed, self.settings.rules, spoilt)
         chapter, run = executed.chapter, executed.run
-        if self.settings.pins is not None and run.provenance.platform == "cpu":
-            book.errors += check_pins(executed, self.settings.pins, spoilt)
+        if self.settings.outputs is not None and run.provenance.platform == "cpu":
+            book.errors += check_pins(executed, self.settings.outputs, spoilt)
         if len(run.results) == len(chapter.cells) and not failures:
             snippets, errors = snippets_of(executed, self.programs)
             if "programs" in self.settings.rules:
@@ -395,28 +393,31 @@ class _Building:
             book.errors += check_failing(page, self.assertions)
 
     def _take_records(self, book: Book) -> None:
-        """Note which records of other platforms hold, and which are stale."""
-        if self.settings.records is None:
+        """Note which records of other devices hold, and which are stale."""
+        folder = self.settings.outputs
+        if folder is None:
             return
-        found, errors = read_records(self.settings.records)
-        book.errors += errors
-        for docname, records in found.items():
+        for docname, paths in recorded_elsewhere(folder).items():
             page = book.pages.get(docname)
-            old = records
-            misleading: list[Record] = []
-            if page is not None:
-                holding, old, misleading = current(
-                    page.executed, page.snippets.programs, records
-                )
-                page.records.update(holding)
-            book.stale += [_name(docname, record) for record in old]
-            book.other_jax += [
-                f"{_name(docname, r)}, JAX {r.provenance.jax}" for r in misleading
+            if page is None:
+                book.stale.append(f"{docname}, which is no page that was executed")
+                continue
+            needs = Needs(page.executed)
+            try:
+                records = records_of(page.executed, paths, folder, needs)
+            except PageError as error:
+                book.errors.append(error)
+                continue
+            page.records.update(records.holding)
+            book.stale += [
+                f"{docname}, {counted(count, 'cell')} on {device}"
+                for device, count in records.stale.items()
             ]
-
-
-def _name(docname: str, record: Record) -> str:
-    return f"{docname}, cell {record.number}, {record.label}"
+            book.other_jax += [
+                f"{docname}, cell {number} on {device}"
+                for device, numbers in records.misleading.items()
+                for number in numbers
+            ]
 
 
 class Needs:
@@ -434,68 +435,3 @@ class Needs:
             return {page.statements[i].cell + 1 for i in page.needed(number - 1)}
         except NoFaithfulProgram:
             return set(range(1, number))  # it cannot be told: all of them
-
-
-# -- the platform
-
-
-def platform_name() -> str:
-    """The devices that chapters will see, as text for the cache's key.
-
-    On the CPU the environment says it all; elsewhere JAX is asked.
-    """
-    chosen = worker_environment()["JAX_PLATFORMS"]
-    return chosen if chosen == "cpu" else _ask_jax(chosen)
-
-
-def check_platform() -> None:
-    """Have JAX start once where the environment says how it is to start.
-
-    Raises:
-        BookError: it does not; chapters would each say so in words of their own.
-    """
-    environment = worker_environment()
-    steering = {
-        name
-        for name in environment
-        if name.startswith(("JAX_", "XLA_")) and name != "JAX_PLATFORMS"
-    }
-    if steering and environment["JAX_PLATFORMS"] == "cpu":
-        _ask_jax("cpu")
-
-
-_ASK = """
-import sys, jax
-try:
-    devices = jax.devices()
-except Exception as error:
-    text = str(error) or "no such platform is installed here"
-    sys.exit(f"{type(error).__name__}: {text}".replace("AssertionError: ", ""))
-print(jax.default_backend(), devices[0].device_kind, len(devices))
-"""
-
-
-def _ask_jax(chosen: str) -> str:
-    asked = subprocess.run(
-        [sys.executable, "-P", "-c", _ASK],
-        env=worker_environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if asked.returncode:
-        lines = [line for line in asked.stderr.splitlines() if line.strip()]
-        variables = ", ".join(
-            f"{n}={v}" for n, v in os.environ.items() if n.startswith(("JAX_", "XLA_"))
-        )
-        raise BookError(
-            f"JAX does not start on the platform {chosen!r}: {_reason(lines)}\n"
-            f"    → mend or unset what steers it: {variables or 'nothing is set'}"
-        )
-    return asked.stdout.strip()
-
-
-def _reason(lines: list[str]) -> str:
-    """The line of a dying process that says why."""
-    telling = [s for s in lines if "Unknown flag" in s or "Error: " in s]
-    return (telling or lines or ["it said nothing"])[-1].strip()

@@ -66,8 +66,7 @@ def _are_claims(value: Any) -> bool:
 
 OPTIONS = (
     Option("cache", None, _is_folder, "the folder where runs are kept between builds"),
-    Option("pins", None, _is_folder, "the folder with the pinned outputs"),
-    Option("records", None, _is_folder, "the folder with what other platforms gave"),
+    Option("outputs", None, _is_folder, "the folder with what cells gave, by place"),
     Option("rules", (), _are_rules, f"'all', or some of {', '.join(RULES)}"),
     Option(
         "claims",
@@ -129,8 +128,8 @@ class Settings:
         rules: the rules that hold for the book; see `RULES`.
         claims: which lines of running text need a check each; see `OPTIONS`.
         bound: patterns of the pages on which every claim has its check.
-        pins: the folder with the pinned outputs; None to compare nothing.
-        records: the folder with what other platforms gave; None to show none.
+        outputs: the folder with the accepted outputs, and with what cells gave on
+            other devices and releases; None to compare and to show nothing.
         only: the chapters to look at, by name; None for all.
     """
 
@@ -148,8 +147,7 @@ class Settings:
     rules: frozenset[str] = frozenset()
     claims: dict[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     bound: tuple[str, ...] = ()
-    pins: Path | None = None
-    records: Path | None = None
+    outputs: Path | None = None
     only: frozenset[str] | None = None
 
     @property
@@ -186,15 +184,14 @@ def settings_of(
     rules = said["rules"]
     folders = {
         name: (config / said[name]).resolve() if said[name] else None
-        for name in ("pins", "records", "cache")
+        for name in ("outputs", "cache")
     }
     settings: dict[str, Any] = {
         **{n: said[n] for n in ("cell_seconds", "output_limit", "folder", "figures")},
         "claims": {key: tuple(texts) for key, texts in said["claims"].items()},
         "bound": tuple(said["bound"]),
         "rules": frozenset(RULES if rules == "all" else rules),
-        "pins": folders["pins"],
-        "records": folders["records"],
+        "outputs": folders["outputs"],
         "cache": folders["cache"] or usual_cache,
         "include": tuple(get("include_patterns") or ("**",)),
         "exclude": tuple(get("exclude_patterns") or ()),

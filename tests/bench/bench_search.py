@@ -23,7 +23,7 @@ def main() -> None:
         page = browser.new_page()
         page.goto((SITE / "search.html").as_uri() + "?q=jit")
         page.locator(".search-page .search-found li").first.wait_for(timeout=120_000)
-        page.evaluate("() => { window.engine = new Finder(window.SEARCH_PAGES); }")
+        page.evaluate("() => { window.engine = new Finder(); }")
         missed = misses(page, asked)
         browser.close()
     found = len(asked) - len(missed)

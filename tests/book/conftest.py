@@ -9,13 +9,12 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from textwrap import dedent
 
 import jax  # noqa: F401
 import pytest
-
-from executed_book.platforms.records import slug
 
 from .forks import run_forked
 
@@ -27,9 +26,8 @@ extensions = ["myst_nb", "executed_book"]
 executed_book_figures = "themed"
 executed_book_folder = "empty"
 executed_book_rules = "all"
-executed_book_records = "../outputs/records"
-if Path(__file__).parents[1].joinpath("outputs", "pins").is_dir():
-    executed_book_pins = "../outputs/pins"
+if Path(__file__).parents[1].joinpath("outputs", "cells").is_dir():
+    executed_book_outputs = "../outputs/cells"
 html_theme = "basic"
 html_show_sphinx = False
 nitpicky = True
@@ -42,6 +40,17 @@ kernelspec: {name: python3}
 ---
 
 """
+
+
+def on_a_device(**how: object) -> dict[str, str]:
+    """The environment of a machine with a simulated accelerator."""
+    simulated = str(Path(__file__).parents[1] / "simulated")
+    folders = filter(None, [simulated, os.environ.get("PYTHONPATH")])
+    return {
+        "PYTHONPATH": os.pathsep.join(folders),
+        "JAX_PLATFORMS": "pretend,cpu",
+        "PRETEND": json.dumps(how),
+    }
 
 
 def settings() -> dict[str, str]:
@@ -108,6 +117,15 @@ class TinyBook:
             process.kill()
         return process.returncode, output
 
+    def run_on_a_device(self, *arguments: str, **how: object) -> tuple[int, str]:
+        """Run a command as if an accelerator were here that behaves so."""
+        return self.run(*arguments, **on_a_device(**how))
+
+    def stored(self, name: str, device: str = "cpu") -> Path:
+        """The file with what the cells of a page gave on a device, with our JAX."""
+        folder = self.root / "outputs" / "cells"
+        return folder / f"{device}-{version('jax')}" / f"{name}.txt"
+
     def _run_forked(self, *arguments: str) -> tuple[int, str]:
         with tempfile.NamedTemporaryFile() as said:
             status = run_forked(self.root, arguments, Path(said.name))
@@ -144,21 +162,6 @@ def copy_of(book: TinyBook, root: Path) -> TinyBook:
     """A copy of a book, with what has been executed of it."""
     shutil.copytree(book.root, root, dirs_exist_ok=True)
     return TinyBook(root)
-
-
-def pretend(book: TinyBook, device: str) -> None:
-    """Let the records that were made here be another device's."""
-    folder = book.root / "outputs" / "records"
-    for path in (folder / "cpu").rglob("*.json"):
-        record = json.loads(path.read_text("utf-8"))
-        record["provenance"] |= {
-            "device_kind": device,
-            "platform": "gpu",
-            "driver": "1.2.3",
-            "date": "2001-02-03",
-        }
-        path.write_text(json.dumps(record), "utf-8")
-    (folder / "cpu").rename(folder / slug(device))
 
 
 @pytest.fixture

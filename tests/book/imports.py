@@ -4,10 +4,8 @@ import importlib
 
 import matplotlib_inline.backend_inline  # noqa: F401
 
-from executed_book.commands import build, drift, pin, record, render  # noqa: F401
+from executed_book.commands import build, pin, record, releases  # noqa: F401
 from executed_book.running import script, server, shell, worker  # noqa: F401
-
-render._leave_out_executing()
 
 for name in (*server.PRELOAD, "executed_book.showing.extension", "sphinx.application"):
     importlib.import_module(name)

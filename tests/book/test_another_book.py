@@ -190,7 +190,7 @@ def test_a_second_build_executes_nothing(site):
         ("executed_book_rules = ['nois']", "'all', or some of"),
         ("executed_book_cell_seconds = 0", "how many seconds one cell may run"),
         ("executed_book_figures = 'jpeg'", "it is how figures are drawn: 'png'"),
-        ("executed_book_pins = 3", "the folder with the pinned outputs"),
+        ("executed_book_outputs = 3", "the folder with what cells gave"),
     ],
 )
 def test_a_setting_that_cannot_be_is_one_line(book, setting, said):

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from executed_book import book as module
-from executed_book.book import Book, ExecutedPage, Needs, kept, platform_name
+from executed_book.book import Book, ExecutedPage, Needs, kept
+from executed_book.checking.elsewhere import Record
 from executed_book.errors import BookError
 from executed_book.model import Cell, Provenance, Run, to_plain
-from executed_book.platforms.records import Record
 from executed_book.programs import NoFaithfulProgram
 from executed_book.programs.snippets import Snippets
 from executed_book.running.store import Store
@@ -92,8 +92,8 @@ SNIPPETS = Snippets([None], "script", "notebook")
 def test_a_seal_names_all_that_a_page_shows():
     ran = executed(chapter("x"), gave(), seal="a")
     other_run = executed(chapter("x"), gave(), seal="b")
-    record = Record(1, "digest", [printed("1\n")], GPU)
-    later = Record(1, "digest", [printed("2\n")], GPU)
+    record = Record(GPU, [printed("1\n")])
+    later = Record(GPU, [printed("2\n")])
     pages = [
         ExecutedPage(ran, SNIPPETS),
         ExecutedPage(other_run, SNIPPETS),
@@ -128,24 +128,3 @@ def test_where_it_cannot_be_told_a_cell_needs_all_before_it(monkeypatch):
     monkeypatch.setattr(module, "Page", refuse)
     made = executed(chapter("x = 1", "y = 2", "x + 1"), gave(), gave(), gave())
     assert Needs(made)(3) == {1, 2}
-
-
-def test_a_platform_is_asked_for_only_where_the_environment_does_not_say(monkeypatch):
-    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
-    monkeypatch.setattr(module, "_ask_jax", lambda chosen: f"asked about {chosen}")
-    assert platform_name() == "cpu"
-    monkeypatch.setenv("JAX_PLATFORMS", "cuda,cpu")
-    assert platform_name() == "asked about cuda,cpu"
-
-
-@pytest.mark.parametrize(
-    ("lines", "reason"),
-    [
-        ([], "it said nothing"),
-        (["a", "b "], "b"),
-        (["Unknown flag in XLA_FLAGS: --x", "core dumped"], "Unknown flag in XLA_FL"),
-        (["RuntimeError: no cuda", "For simplicity"], "RuntimeError: no cuda"),
-    ],
-)
-def test_the_line_of_a_dying_process_that_says_why(lines, reason):
-    assert module._reason(lines).startswith(reason)

@@ -19,20 +19,6 @@ def test_without_a_hint_there_is_no_arrow():
     assert str(PageError(Path("a.md"), 1, "is odd")) == "a.md:1: is odd"
 
 
-def test_where_no_relative_path_leads_the_whole_one_is_said(monkeypatch):
-    def elsewhere(path: object) -> str:
-        raise ValueError("path is on mount 'D:', start on mount 'C:'")
-
-    monkeypatch.setattr("os.path.relpath", elsewhere)
-    assert str(PageError(Path("/x/a.md"), 1, "is odd")) == "/x/a.md:1: is odd"
-
-
-def test_what_is_changed_on_an_error_is_told():
-    error = PageError(Path("a.md"), 1, "is odd")
-    error.message += "; and more"
-    assert str(error) == "a.md:1: is odd; and more"
-
-
 def test_nothing_is_meant_that_is_not_alike():
     assert did_you_mean("zebra", ["check", "solution"]) == ""
     assert did_you_mean("solutoin", []) == ""

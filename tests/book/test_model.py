@@ -9,8 +9,6 @@ import pytest
 
 from executed_book.model import (
     Cell,
-    CellResult,
-    Failure,
     Prose,
     Value,
     ValueResult,
@@ -18,7 +16,7 @@ from executed_book.model import (
     to_plain,
 )
 
-from .made import CPU, GPU, chapter, executed, gave, printed, raised
+from .made import GPU, chapter, executed, gave, printed, raised
 
 
 def test_a_run_is_the_same_after_a_file():
@@ -34,21 +32,6 @@ def test_a_run_is_the_same_after_a_file():
     assert sealed == dataclasses.replace(made, seal="abc")
 
 
-@pytest.mark.parametrize("missing", ["docname", "provenance", "results"])
-def test_what_is_no_run_is_refused(missing):
-    plain = to_plain(executed(chapter("x"), gave()).run)
-    del plain[missing]
-    with pytest.raises(KeyError, match=missing):
-        run_from(plain)
-
-
-def test_what_is_of_another_form_is_refused():
-    plain = to_plain(executed(chapter("x"), gave()).run)
-    plain["provenance"]["color"] = "red"
-    with pytest.raises(TypeError, match="color"):
-        run_from(plain)
-
-
 @pytest.mark.parametrize(
     ("said", "fails"),
     [
@@ -62,28 +45,10 @@ def test_where_a_cell_is_to_fail(said, fails):
     assert Cell(1, "x", 1, fails_on=said).is_to_fail_on("gpu") is fails
 
 
-def test_what_varies():
-    assert Cell(1, "x", 1, tags=frozenset({"measured"})).varies
-    assert Cell(1, "x", 1, tags=frozenset({"device", "check"})).varies
-    assert not Cell(1, "x", 1, tags=frozenset({"check"})).varies
-
-
 def test_a_title_is_the_first_heading_of_the_text():
     parts = (Cell(1, "# not this", 1), Prose("## Nor this\n\n#  The  one \n# B", 3))
     assert chapter(parts=parts).title == "The  one"
     assert chapter(parts=(Prose("No heading", 1),), docname="a/b").title == "a/b"
-
-
-def test_fields_of_some_cells_are_replaced():
-    made = chapter("x", "y").with_cells({2}, is_skipped=True)
-    assert [cell.is_skipped for cell in made.cells] == [False, True]
-    with_text = chapter(parts=(Prose("a", 1), Cell(1, "x", 2)))
-    assert with_text.with_cells({1}, alt="b").parts[0] == Prose("a", 1)
-
-
-def test_a_run_that_ended_early_has_results_for_its_first_cells():
-    made = executed(chapter("x", "y", "z"), gave(), raised())
-    assert [cell.number for cell, _ in made] == [1, 2]
 
 
 def test_the_values_of_a_page_stand_in_its_order():
@@ -107,22 +72,3 @@ def test_another_number_of_values_than_the_page_has_is_an_error():
     made = chapter(Cell(1, "x", 1, values=(Value("value", "b", 1),)))
     with pytest.raises(ValueError, match="zip"):
         list(executed(made, gave()).values)
-
-
-def test_times_of_a_run():
-    run = executed(chapter("x", "y"), gave(seconds=1.5), gave(seconds=2.0)).run
-    assert run.seconds == 3.5
-    assert run.date.isoformat() == "1970-01-01T00:00:00+00:00"
-
-
-def test_a_device_is_called_as_a_reader_chooses_it():
-    assert (CPU.device, GPU.device) == ("CPU", "NVIDIA H200")
-
-
-def test_a_failure_has_its_classes_after_a_file():
-    failure = Failure("A", ("m.A", "builtins.Exception"), "", 2, "A")
-    plain = json.loads(json.dumps(to_plain(CellResult(failure=failure))))
-    result = run_from(
-        {**to_plain(executed(chapter(), leading=()).run), "results": [plain]}
-    ).results[0]
-    assert result.failure == failure

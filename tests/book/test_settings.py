@@ -22,7 +22,7 @@ def test_a_book_that_says_nothing_is_executed_with_limits_alone(tmp_path):
     made = from_conf(tmp_path)
     assert made == Settings(tmp_path / "docs", tmp_path / "cache", jobs=made.jobs)
     assert made.rules == frozenset()
-    assert (made.pins, made.records, made.only) == (None, None, None)
+    assert (made.outputs, made.only) == (None, None)
     assert made.project == tmp_path
     assert made.figure_style == {}
 
@@ -34,12 +34,10 @@ def test_each_default_is_a_value_that_may_be_said():
 def test_folders_are_named_from_where_the_configuration_is(tmp_path):
     made = from_conf(
         tmp_path,
-        executed_book_pins="../outputs/pins",
-        executed_book_records="records",
+        executed_book_outputs="../outputs/cells",
         executed_book_cache="../kept",
     )
-    assert made.pins == (tmp_path / "outputs" / "pins").resolve()
-    assert made.records == (tmp_path / "conf" / "records").resolve()
+    assert made.outputs == (tmp_path / "outputs" / "cells").resolve()
     assert made.cache == (tmp_path / "kept").resolve()
 
 
@@ -53,8 +51,7 @@ def test_all_rules_or_some(tmp_path):
     ("name", "value"),
     [
         ("cache", 3),
-        ("pins", Path("pins")),
-        ("records", ["records"]),
+        ("outputs", Path("cells")),
         ("rules", "noise"),
         ("rules", ["noize"]),
         ("claims", {"below": ["What to remember"]}),

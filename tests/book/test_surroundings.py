@@ -24,12 +24,11 @@ def shown(book: TinyBook, name: str) -> str:
 
 def test_asserts_are_checked_whatever_python_is_told(book):
     book.chapter("one", "assert 1 == 2")
-    for variables in ({"PYTHONOPTIMIZE": "1"}, {"PYTHONOPTIMIZE": "2"}):
-        status, said = book.run("execute", **variables)
-        assert status == 1
-        assert "raised AssertionError" in said
     command = [sys.executable, "-O", "-m", "executed_book", "execute"]
-    ran = subprocess.run(command, cwd=book.root, capture_output=True, text=True)
+    environment = {**os.environ, "PYTHONOPTIMIZE": "2"}
+    ran = subprocess.run(
+        command, cwd=book.root, env=environment, capture_output=True, text=True
+    )
     assert "raised AssertionError" in ran.stderr
 
 
@@ -39,17 +38,15 @@ def test_hashing_coloring_and_warning_are_the_builders(book):
         "print(sorted(map(hash, 'ab')), hash('text'))",
         "import warnings; warnings.simplefilter('default')\nprint([*{'a', 'b', 'c'}])",
     )
-    (book.root / "outputs" / "pins").mkdir(parents=True)
+    (book.root / "outputs" / "cells").mkdir(parents=True)
     assert book.run("pin")[0] == 0
-    for name, value in {
-        "PYTHONHASHSEED": "1",
-        "PYTHONWARNINGS": "error",
-        "PYTHONNODEBUGRANGES": "1",
-        "PYTHONVERBOSE": "1",
-        "FORCE_COLOR": "1",
-    }.items():
-        status, said = book.run("execute", "--cache", f"_build/{name}", **{name: value})
-        assert status == 0, (name, said[-2000:])
+    book.executed(
+        PYTHONHASHSEED="1",
+        PYTHONWARNINGS="error",
+        PYTHONNODEBUGRANGES="1",
+        PYTHONVERBOSE="1",
+        FORCE_COLOR="1",
+    )
 
 
 def test_a_flag_that_xla_does_not_know_is_one_line(book):
@@ -78,38 +75,31 @@ def test_a_platform_that_is_not_here_is_one_line(book):
 X64 = "import jax.numpy as jnp\nprint(jnp.ones(1).dtype)"
 
 
-@pytest.mark.parametrize(
-    "how",
-    [
-        "import os\nos.environ['JAX_ENABLE_X64'] = '1'",
-        "import os\nos.environ.update(JAX_ENABLE_X64='1')",
-        "import os\nname = '_'.join(['JAX', 'ENABLE', 'X64'])\nos.environ[name] = '1'",
-        "%env JAX_ENABLE_X64=1",
-    ],
-)
-def test_what_jax_reads_when_imported_may_be_set_by_a_cell(book, how):
-    book.index("one", "two")
+WAYS = {
+    "assigned": "import os\nos.environ['JAX_ENABLE_X64'] = '1'",
+    "updated": "import os\nos.environ.update(JAX_ENABLE_X64='1')",
+    "made": "import os\nos.environ['_'.join(['JAX', 'ENABLE', 'X64'])] = '1'",
+    "magic": "%env JAX_ENABLE_X64=1",
+    "late": "import jax\nimport os\nos.environ['JAX_ENABLE_X64'] = '1'",
+    "not": "pass",
+}
+
+
+def test_what_jax_reads_when_imported_may_be_set_by_a_cell_before(book):
+    book.index(*WAYS)
     why = ':no-program: "It is about a setting."\n'
-    book.chapter("one", why + how, why + X64)
-    book.chapter("two", X64)
+    for name, how in WAYS.items():
+        book.chapter(name, why + how, why + X64)
     book.built()
-    assert "float64" in shown(book, "one")
-    assert "float32" in shown(book, "two")
-
-
-def test_a_variable_that_is_set_too_late_is_too_late(book):
-    book.index("one")
-    late = "import jax\nimport os\nos.environ['JAX_ENABLE_X64'] = '1'"
-    book.chapter("one", late, X64)
-    book.built()
-    assert "float32" in shown(book, "one")
+    wide = [name for name in WAYS if "float64" in shown(book, name)]
+    assert wide == ["assigned", "updated", "made", "magic"]
 
 
 def test_a_file_beside_the_build_is_not_taken_for_a_module(book):
     (book.root / "random.py").write_text("raise SystemExit('shadowed')")
     (book.root / "jax.py").write_text("raise SystemExit('shadowed')")
     book.chapter("one", "import jax\nimport random\nprint(random.random() < 1)")
-    book.executed()
+    book.executed(PYTHONHASHSEED="0")  # not in a fork, where all has been imported
 
 
 # -- pages
@@ -301,7 +291,7 @@ sys.exit(main(["build"]))
 """
 
 
-@pytest.mark.parametrize("limit", [0, 1_000, 10_000, 60_000, 200_000])
+@pytest.mark.parametrize("limit", [0, 10_000, 200_000])
 def test_a_disk_that_is_full_at_any_point_is_one_line(book, limit):
     """A limit on file sizes makes the kernel refuse writes as a full disk does."""
     book.index("one")

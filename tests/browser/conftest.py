@@ -79,7 +79,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = [sys.executable, "-m", "executed_book", "build"]
     command += ["--source", str(HERE / "book"), "--config", str(ROOT / "conf")]
     command += ["--cache", str(work / "cache"), "--output", str(work / "html")]
-    command += ["-D", "executed_book_pins=", "-D", "executed_book_records="]
+    command += ["-D", "executed_book_outputs="]
     built = subprocess.run(command, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stdout + built.stderr
     return work / "html"

@@ -253,6 +253,18 @@ def test_icons_are_visible(visit, width, theme, forced):
         assert invisible(page, f".bd-sidebar-primary .dropdown-menu {ICONS}") == []
 
 
+def test_the_menu_of_downloads_says_what_each_is(visit):
+    page = visit("everything.html").page
+    entries = page.locator(".bd-header .dropdown-download-buttons .btn__text-container")
+    assert [text.strip() for text in entries.all_text_contents()] == [
+        "Notebook (.ipynb)",
+        "Script (.py)",
+        "Markdown (.md)",
+        "Source of this page",
+        "Print, or save as PDF",
+    ]
+
+
 # -- ticks
 
 

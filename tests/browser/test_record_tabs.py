@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from ..book.conftest import TinyBook, new_book, pretend
+from ..book.conftest import TinyBook, new_book
 
 ROOT = Path(__file__).parents[2]
 CELL = ":tags: [device]\nimport jax\nprint({}, jax.devices()[0].platform)\nassert jax"
@@ -20,16 +20,15 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> TinyBook:
     for name in ("one", "two"):
         book.chapter(name, CELL.format(1), CELL.format(2))
     book.index("one", "two")
-    kept = book.root / "outputs"
-    (kept / "pins").mkdir(parents=True)
-    for command in ("pin", "record"):
-        status, output = book.run(command)
-        assert status == 0, output
-    pretend(book, "Pretend X1")
-    folders = [f"executed_book_{name}={kept / name}" for name in ("pins", "records")]
+    (book.root / "outputs" / "cells").mkdir(parents=True)
+    status, output = book.run("pin")
+    assert status == 0, output
+    status, output = book.run_on_a_device("record")
+    assert status == 0, output
+    outputs = f"executed_book_outputs={book.root / 'outputs' / 'cells'}"
     status, output = book.run(
         *("build", "--config", str(ROOT / "conf")),
-        *("-D", folders[0], "-D", folders[1], "-D", "executed_book_cache="),
+        *("-D", outputs, "-D", "executed_book_cache="),
     )
     assert status == 0, output
     return book
@@ -74,7 +73,7 @@ def test_a_choice_by_mouse_holds_for_the_cell_or_with_scripts_for_all(
     context, book, scripts
 ):
     page = opened(context, book, "one")
-    page.locator("label", has_text="Pretend X1").first.click()
+    page.locator("label", has_text="Pretend").first.click()
     assert stamps(page) == [True, scripts]
 
 

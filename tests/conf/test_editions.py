@@ -23,8 +23,8 @@ def build(tmp_path: Path):
     def _build(builder: str, page: str, options: str = "") -> Path:
         (tmp_path / "conf.py").write_text(
             f"import sys\nsys.path.append({str(CONF)!r})\n"
-            "extensions = ['myst_parser', 'whole', 'editions', 'pages']\n"
-            f"whole_name = epub_basename = 'a-book'\nversion = '1'\n{options}\n"
+            "extensions = ['myst_parser', 'archive', 'editions', 'pages']\n"
+            f"archive_name = epub_basename = 'a-book'\nversion = '1'\n{options}\n"
         )
         (tmp_path / "index.md").write_text(page)
         app = SphinxTestApp(builder, srcdir=tmp_path)

@@ -49,9 +49,12 @@ def build(folder: Path) -> dict[str, str]:
 
 @pytest.fixture
 def book(tmp_path: Path) -> Path:
+    (tmp_path / "search-words.txt").write_text("")
     (tmp_path / "conf.py").write_text(
         f"import sys\nsys.path.append({str(CONF)!r})\n"
         "extensions = ['myst_nb', 'names', 'finding']\nnb_execution_mode = 'off'\n"
+        # Sphinx's own default is one for all applications of a process.
+        "source_suffix = {'.md': 'myst-nb'}\n"
         "suppress_warnings = ['myst-nb.lexer']\nexclude_patterns = ['_build']\n"
     )
     for name, text in BOOK.items():

@@ -80,7 +80,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, str]:
             *(sys.executable, "-m", "executed_book", "record"),
             *("--source", str(smaller_pages(folder)), "--config", str(ROOT / "conf")),
             *("-D", f"executed_book_cache={folder / 'cache'}"),
-            *("-D", f"executed_book_records={folder / 'records'}"),
+            *("-D", f"executed_book_outputs={folder / 'cells'}"),
             *("--only", *(set(branching()) - NOT_SIMULATED)),
         ],
         cwd=ROOT,

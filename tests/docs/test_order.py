@@ -352,11 +352,10 @@ def walk(pages: list[Page], table: list[Idea]) -> tuple[list[Early], list[str]]:
     """The early uses that no mark allows, and what is wrong with marks."""
     signs = Signs(table)
     place = {page.docname: n for n, page in enumerate(pages)}
-    # A chapter of Learn that is still to be written will be read before all the rest.
-    learn = max((place[name] for name in place if name.startswith("learn/")), default=0)
+    # What a chapter of Learn that is still to be written introduces may be used.
     for idea in table:
         if idea.chapter.startswith("learn/"):
-            place.setdefault(idea.chapter, learn + 1)
+            place.setdefault(idea.chapter, 0)
     names = {idea.name: idea for idea in table}
     early: list[Early] = []
     wrong: list[str] = []

@@ -56,6 +56,6 @@ def finder(browser: Browser, address: str) -> Iterator[Page]:
     page = browser.new_page()
     page.goto(address + "search.html?q=jit")
     page.locator(".search-page .search-found li").first.wait_for()
-    page.evaluate("() => { window.engine = new Finder(window.SEARCH_PAGES); }")
+    page.evaluate("() => { window.engine = new Finder(); }")
     yield page
     page.close()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 import zipfile
 from collections.abc import Iterator
 from itertools import zip_longest
@@ -58,6 +60,29 @@ def test_a_notebook_holds_no_source_of_the_page(path):
     ]
     assert [hit for text in told for hit in leftovers(text)] == []
     assert any(cell.get("outputs") for cell in cells)
+
+
+def test_a_notebook_installs_the_instruments_that_it_imports(tmp_path):
+    [wheel] = SITE.glob("_downloads/*.whl")
+    needing = 0
+    for path in NOTEBOOKS:
+        cells = json.loads(path.read_text("utf-8"))["cells"]
+        first, *code = ["".join(c["source"]) for c in cells if c["cell_type"] == "code"]
+        if re.search(r"^\s*(import|from) justafter\b", "\n".join(code), re.MULTILINE):
+            assert wheel.name in first or "justafter @ git+" in first, path
+            needing += 1
+    assert needing > 5
+    install = [sys.executable, "-m", "pip", "install", "--no-index", "--no-deps"]
+    subprocess.run([*install, "-q", "-t", str(tmp_path), str(wheel)], check=True)
+    assert (tmp_path / "justafter" / "__init__.py").is_file()
+
+
+def test_a_notebook_has_no_link_that_is_dead_elsewhere():
+    text = [path.read_text("utf-8") for path in NOTEBOOKS]
+    cells = [cell for one in text for cell in json.loads(one)["cells"]]
+    said = ["".join(c["source"]) for c in cells if c["cell_type"] == "markdown"]
+    links = [link for each in said for link in re.findall(r"\]\(([^)\s]+)", each)]
+    assert [link for link in links if not re.match(r"https?:|mailto:", link)] == []
 
 
 def test_all_chapters_are_there():

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from ..book import Book, execute
 from ..errors import BookError
+from ..plurals import counted
 from ..running.progress import Progress
 from ..settings import Settings
-from ..words import counted
 from .publish import Site
 from .render import Rendering
 
@@ -74,14 +74,14 @@ def _records_note(book: Book) -> str:
         lines.append(f"{counted(len(cells), 'cell')} {show} a record of {whose}")
     if book.stale:
         lines.append(
-            f"{len(book.stale)} records are stale and not shown: their cells have"
-            " changed; 'python -m executed_book record' makes them anew"
+            "records are stale and not shown where cells have changed;"
+            " 'python -m executed_book record' makes them anew"
         )
         lines += [f"  {name}" for name in book.stale]
     if book.other_jax:
         lines.append(
-            f"{len(book.other_jax)} records are not shown: with the JAX that they were"
-            " made with, the CPU gave another output too, or it is not known which"
+            f"{counted(len(book.other_jax), 'record')} not shown: made with a JAX that"
+            " gives another output on a CPU too, or nobody knows which"
         )
         lines += [f"  {name}" for name in book.other_jax]
     return "\n".join(lines)

@@ -115,23 +115,13 @@ def _parser() -> argparse.ArgumentParser:
     pin = commands.add_parser("pin", help="accept the outputs as they are now")
     pin.set_defaults(run=_pin)
     record = commands.add_parser("record", help="write what this platform gives")
-    record.add_argument(
-        "--on-cpu",
-        type=Path,
-        metavar="SNAPSHOT",
-        help="what a CPU gives with the JAX that is here",
-    )
     record.set_defaults(run=_record)
-    snapshot = commands.add_parser("snapshot", help="write what every cell gives here")
-    snapshot.add_argument("file", type=Path)
-    snapshot.set_defaults(run=_snapshot)
-    drift = commands.add_parser("drift", help="record how two snapshots differ")
-    drift.add_argument("base", type=Path)
-    drift.add_argument("other", type=Path)
-    drift.add_argument("--kept", type=Path, default=Path("outputs/drift"))
-    drift.add_argument("--page", type=Path, default=Path("docs/releases.md"))
-    drift.set_defaults(run=_drift)
-    for command in (build, execute, verify, claims, pin, record, snapshot):
+    releases = commands.add_parser(
+        "releases", help="write the page of what other releases of JAX change"
+    )
+    releases.add_argument("--page", type=Path, default=Path("docs/releases.md"))
+    releases.set_defaults(run=_releases)
+    for command in (build, execute, verify, claims, pin, record, releases):
         command.add_argument("--source", type=Path, default=Path("docs"))
         command.add_argument("--config", type=Path, default=Path("conf"))
         command.add_argument("--cache", type=Path, help="where runs are kept")
@@ -139,7 +129,7 @@ def _parser() -> argparse.ArgumentParser:
             "-D", metavar="NAME=VALUE", action="append", default=[], type=_override
         )
         command.add_argument("--jobs", type=_count, help="chapters at once")
-    for command in (execute, verify, claims, pin, record, snapshot):
+    for command in (execute, verify, claims, pin, record):
         command.add_argument(
             "--only", nargs="+", action="extend", metavar="CHAPTER", help="by name"
         )
@@ -217,16 +207,10 @@ def _pin(options: argparse.Namespace, progress: Progress) -> None:
 def _record(options: argparse.Namespace, progress: Progress) -> None:
     from .record import record
 
-    record(_settings(options), progress, options.on_cpu)
+    record(_settings(options), progress)
 
 
-def _snapshot(options: argparse.Namespace, progress: Progress) -> None:
-    from .drift import snapshot
+def _releases(options: argparse.Namespace, progress: Progress) -> None:
+    from .releases import releases
 
-    snapshot(_settings(options), options.file, progress)
-
-
-def _drift(options: argparse.Namespace, progress: Progress) -> None:
-    from .drift import drift
-
-    drift(options.base, options.other, options.kept, options.page, progress)
+    releases(_settings(options), options.page, progress)

@@ -9,21 +9,22 @@ from pathlib import Path
 
 from ..book import Book, execute
 from ..checking.comparison import same_output
-from ..checking.pins import (
+from ..checking.stored import (
     RELATIVE_TOLERANCE,
-    is_pin_file,
-    pin_path,
-    pins_of,
-    write_pins,
+    accepted_page,
+    accepted_path,
+    is_accepted,
+    page_text,
+    stored_path,
 )
 from ..checking.text import pinned_text
 from ..errors import BookError, PageError, raise_all
 from ..files import write_whole
 from ..model import Cell, Executed
+from ..plurals import counted
 from ..running.processes import run_folder
 from ..running.progress import Progress
 from ..settings import Settings
-from ..words import counted
 
 
 def pin(settings: Settings, progress: Progress) -> None:
@@ -37,46 +38,47 @@ def pin(settings: Settings, progress: Progress) -> None:
         BookError: a chapter fails, or an output is marked wrongly, or `conf.py` does
             not say where pins are. No pin changes.
     """
-    folder = settings.pins
+    folder = settings.outputs
     if folder is None:
         raise BookError(
-            "nowhere to keep pins\n"
-            '    → name a folder in conf.py: executed_book_pins = "../outputs/pins"'
+            "nowhere to keep pins\n    → name a folder in conf.py:"
+            ' executed_book_outputs = "../outputs/cells"'
         )
-    settings = dataclasses.replace(settings, pins=None)
+    settings = dataclasses.replace(settings, outputs=None)
     book = execute(settings, progress)
     raise_all(book.errors)
-    texts = {
-        docname: write_pins(pins_of(executed), executed.run.provenance)
-        for docname, executed in book.executed.items()
-    }
-    changed = {
-        docname: text
-        for docname, text in texts.items()
-        if _read(pin_path(folder, docname)) != text
-    }
+    texts: dict[Path, str] = {}
+    changed: dict[str, Path] = {}
+    for docname, executed in book.executed.items():
+        path = stored_path(folder, executed.run.provenance.jax, docname)
+        texts[path] = page_text(accepted_page(executed))
+        if _read(path) != texts[path]:
+            changed[docname] = path
     if changed:
         raise_all(_marked_wrongly(settings, book, set(changed), progress))
-    for docname, text in changed.items():
-        path = pin_path(folder, docname)
-        progress.note(_difference(docname, _read(path), text))
-        write_whole(path, text)
+    for docname, path in changed.items():
+        before = path if path.exists() else accepted_path(folder, docname)
+        progress.note(_difference(docname, _read(before), texts[path]))
+        write_whole(path, texts[path])
     if settings.only is None:
-        _remove_orphans(folder, {pin_path(folder, name) for name in texts}, progress)
+        _remove_orphans(folder, set(texts), progress)
     progress.note(
         f"{book.count_cells()}; {counted(len(changed), 'chapter')} accepted anew"
     )
 
 
-def _remove_orphans(folder: Path, kept: set[Path], progress: Progress) -> None:
-    for path in sorted(set(folder.rglob("*.txt")) - kept):
-        if is_pin_file(path):
+def _remove_orphans(folder: Path, written: set[Path], progress: Progress) -> None:
+    """Remove the accepted outputs of chapters that are gone."""
+    places = {folder / path.relative_to(folder).parts[0] for path in written}
+    present = {path for place in places for path in place.rglob("*.txt")}
+    for path in sorted(present - written):
+        if is_accepted(path):
             progress.note(f"removed: {path.name}, of a chapter that is gone")
             path.unlink()
 
 
-def _read(path: Path) -> str:
-    return path.read_text("utf-8") if path.exists() else ""
+def _read(path: Path | None) -> str:
+    return path.read_text("utf-8") if path is not None and path.exists() else ""
 
 
 def _marked_wrongly(

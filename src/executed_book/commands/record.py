@@ -1,8 +1,9 @@
-"""`record`: writing what this platform gives, for the book built elsewhere.
+"""`record`: storing what the cells give here, for the book that is built elsewhere.
 
-A chapter's record is written as soon as the chapter is done. A cell that fails here
-costs its own record and those of the cells that need it; where one ends the whole
-process, its chapter is executed again without it.
+Here is another device, or another version of JAX. A page's file is written as soon as
+the page is done. A cell that fails here costs its own record and those of the cells
+that need it; where one ends the whole process, its chapter is executed again without
+it.
 """
 
 from __future__ import annotations
@@ -10,30 +11,28 @@ from __future__ import annotations
 import dataclasses
 import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
 from ..book import Book, Needs, execute
-from ..checking.pins import pin_path, pinned_with
+from ..checking.elsewhere import is_same, still_holding
 from ..checking.rules import check_run, failed
+from ..checking.stored import (
+    accepted_path,
+    is_accepted,
+    read_page,
+    recorded_page,
+    stored_path,
+    write_page,
+)
 from ..errors import BookError, PageError
 from ..files import file_name, write_whole
 from ..model import CellResult, Chapter, Executed, Failure
-from ..platforms.account import Account, Failed, table
-from ..platforms.records import (
-    pinned_texts,
-    records_of,
-    same_as,
-    slug,
-    write_records,
-)
-from ..programs.snippets import snippets_of
-from ..releases.snapshots import Snapshot, read_snapshot, snapshot_of
+from ..plurals import counted
 from ..running.progress import Progress
-from ..running.store import Store
+from ..running.workers import worker_environment
 from ..settings import Settings
-from ..words import counted
 
 #: How many cells of one chapter may end its process, or run for too long, before the
 #: chapter is given up.
@@ -43,118 +42,88 @@ _ENDED_AT_MOST = 3
 _WIDEST = 200
 
 
-def record(settings: Settings, progress: Progress, on_cpu: Path | None = None) -> None:
-    """Execute the book here, write a record of what the CPU gives otherwise, and tell.
+@dataclasses.dataclass
+class Account:
+    """What came of one chapter.
 
-    Chapters that say that they run on another platform leave no record.
+    Attributes:
+        docname: the chapter.
+        cells: how many cells did what their page says.
+        same: how many of those gave what a CPU gives.
+        different: how many gave something else; the others vary.
+        failed: why cells failed, with cell and line, unless they were known to.
+        notes: what else is to be told of cells, failures that were known among it.
+    """
 
-    Args:
-        settings: how the book is read, executed and checked.
-        progress: what is told how far the chapters are, and the table at the end.
-        on_cpu: a snapshot of the book on a CPU with the JAX that is here. Without one,
-            chapters that were pinned with another JAX are executed on the CPU first.
+    docname: str
+    cells: int = 0
+    same: int = 0
+    different: int = 0
+    failed: list[str] = dataclasses.field(default_factory=list)
+    notes: list[str] = dataclasses.field(default_factory=list)
+
+    @property
+    def row(self) -> tuple[int, int, int, int]:
+        """Its numbers, in the order of the table's columns."""
+        return self.cells, self.same, self.different, len(self.failed)
+
+
+def record(settings: Settings, progress: Progress) -> None:
+    """Execute the book here, store what its cells give, and tell how it went.
+
+    Chapters that say on which platform they run are recorded on a CPU only.
 
     Raises:
-        BookError: a cell failed that is not known to; all others are recorded. Or
-            `conf.py` does not say where records are.
+        BookError: on a device a cell failed that is not known to; all others are
+            recorded. Or what is here was accepted already, or `conf.py` names no
+            folder.
     """
-    if settings.records is None:
+    folder = settings.outputs
+    if folder is None:
         raise BookError(
             "nowhere to keep records\n    → name a folder in conf.py:"
-            ' executed_book_records = "../outputs/records"'
+            ' executed_book_outputs = "../outputs/cells"'
         )
-    quiet = dataclasses.replace(settings, records=None, pins=None)
-    if on_cpu is not None:
-        snapshot = _fitting(read_snapshot(on_cpu), on_cpu)
-    else:
-        snapshot = _on_cpu(quiet, settings.pins, progress)
-    recording = _Recording(settings, snapshot)
-    try:
-        recording.run(quiet, progress)
-    finally:  # also where it is interrupted: what is written stays
-        if recording.has_begun:
-            progress.note(recording.report())
-    if recording.surprises:
+    is_on_cpu = worker_environment()["JAX_PLATFORMS"] == "cpu"
+    here = stored_path(folder, version("jax"), "").parent
+    if is_on_cpu and any(map(is_accepted, here.rglob("*.txt"))):
         raise BookError(
-            f"{recording.surprises} cells or chapters failed; all others are recorded\n"
+            f"what a CPU gives with JAX {version('jax')} is accepted already\n"
+            "    → accept what has changed with 'python -m executed_book pin'"
+        )
+    recording = _Recording(settings, folder, is_on_cpu)
+    try:
+        recording.run(progress)
+    finally:  # also where it is interrupted: what is written stays
+        if recording.accounts:
+            progress.note(recording.report())
+    surprises = sum(len(account.failed) for account in recording.accounts.values())
+    if surprises and not is_on_cpu:  # what another release breaks is what is asked for
+        raise BookError(
+            f"{surprises} cells or chapters failed; all others are recorded\n"
             "    → mend them; or where one cannot run here, say so in its cell:"
             ' :fails-on: "gpu: why"'
         )
 
 
-# -- the CPU beside it
-
-
-def _fitting(snapshot: Snapshot, path: Path) -> Snapshot:
-    """A snapshot if it was taken with the JAX that is here.
-
-    Raises:
-        BookError: it was not.
-    """
-    taken = snapshot.versions
-    if taken.get("jax") != version("jax") or taken.get("platform") != "cpu":
-        raise BookError(
-            f"{path}: taken on {taken.get('platform')} with JAX {taken.get('jax')}, and"
-            f" here is JAX {version('jax')}\n    → take it anew on a CPU with that JAX:"
-            f" JAX_PLATFORMS=cpu python -m executed_book snapshot {path}"
-        )
-    return snapshot
-
-
-def _on_cpu(settings: Settings, pins: Path | None, progress: Progress) -> Snapshot:
-    """What the CPU gives in the chapters that were pinned with another JAX."""
-    here = version("jax")
-
-    def choose(chapter: Chapter) -> Chapter | None:
-        with_ = pinned_with(pin_path(pins, chapter.docname)) if pins else None
-        if with_ in (None, here) or chapter.platform is not None:
-            return None
-        return dataclasses.replace(chapter, platform="cpu")
-
-    if not pins or not any(
-        pinned_with(path) not in (None, here) for path in pins.rglob("*.txt")
-    ):
-        return Snapshot({}, {})
-    progress.note(
-        f"The pins were made with another JAX than the {here} that is here:"
-        " the CPU goes first, to be compared with"
-    )
-    book = execute(settings, progress, choose=choose)
-    return snapshot_of(book) if book.executed else Snapshot({}, {})
-
-
-# -- the platform itself
-
-
 class _Recording:
     """The records as they are made, and the account of them."""
 
-    def __init__(self, settings: Settings, on_cpu: Snapshot) -> None:
-        assert settings.records is not None
-        self.settings, self.folder = settings, settings.records
-        self._on_cpu = on_cpu
-        self._programs = Store(settings.cache / "snippets", settings.project)
-        self._driver = _driver()
+    def __init__(self, settings: Settings, folder: Path, is_on_cpu: bool) -> None:
+        self.settings = dataclasses.replace(settings, outputs=None)
+        self.folder, self.is_on_cpu = folder, is_on_cpu
+        self.accounts: dict[str, Account] = {}
+        self._driver = None if is_on_cpu else _driver()
         self._logs = settings.cache / "logs"
         self._logged = 0
-        self._accounts: dict[str, Account] = {}
         # Cells that ended their chapter's process, by chapter, with what was said.
         self._ended: dict[str, dict[int, PageError]] = {}
         self._originals: dict[str, Chapter] = {}
 
-    @property
-    def has_begun(self) -> bool:
-        """Whether anything is to be told."""
-        return bool(self._accounts)
-
-    @property
-    def surprises(self) -> int:
-        """How much failed that nobody knew of."""
-        return sum(account.surprises for account in self._accounts.values())
-
-    def run(self, settings: Settings, progress: Progress) -> None:
+    def run(self, progress: Progress) -> None:
         """Execute the book, again without what ends the process of its chapter."""
-        book = execute(settings, progress, choose=self._choose, ready=self._take)
+        settings = self.settings
+        book = execute(settings, progress, choose=self._choose, ready=self._store)
         self._note_unread(book)
         for _ in range(_ENDED_AT_MOST):
             again = self._note_ended(book)
@@ -162,33 +131,28 @@ class _Recording:
                 break
             listed = ", ".join(sorted(again))
             progress.note(f"once more, without the cells that ended it: {listed}")
-            narrowed = dataclasses.replace(settings, only=frozenset(again))
-            book = execute(narrowed, progress, choose=self._choose, ready=self._take)
+            settings = dataclasses.replace(self.settings, only=frozenset(again))
+            book = execute(settings, progress, choose=self._choose, ready=self._store)
         else:
             for docname in self._note_ended(book):
                 self._give_up(docname, *self._ended[docname].values())
 
-    def _give_up(self, docname: str, *errors: PageError) -> None:
-        """Account for a chapter that cannot be recorded at all."""
-        failed = [Failed(0, e.line, f"given up: {_first_line(e)}") for e in errors]
-        self._accounts[docname] = Account(docname, failed=failed)
-
     def report(self) -> str:
         """The table, and where the log is."""
-        text = table([self._accounts[name] for name in sorted(self._accounts)])
+        text = table([self.accounts[name] for name in sorted(self.accounts)])
         if self._logged:
             text += (
                 f"\n{self._logged} lines that the runtime logged are kept in"
                 f" {self._logs}"
             )
-        count = sum(account.recorded for account in self._accounts.values())
+        count = sum(account.cells for account in self.accounts.values())
         return f"{text}\n{counted(count, 'cell')} recorded below {self.folder}"
 
     # -- what is executed
 
     def _choose(self, chapter: Chapter) -> Chapter | None:
         """A chapter without the cells that ended its process before."""
-        if chapter.platform is not None:
+        if chapter.platform is not None and not self.is_on_cpu:
             return None
         self._originals[chapter.docname] = chapter
         ended = self._ended.get(chapter.docname, {})
@@ -199,18 +163,18 @@ class _Recording:
         read = {chapter.path for chapter in book.chapters}
         for error in book.errors:
             if error.path not in read:
-                name = error.path.name
-                account = self._accounts.setdefault(name, Account(name))
-                account.failed.append(Failed(0, error.line, error.message))
+                account = Account(error.path.name)
+                account = self.accounts.setdefault(account.docname, account)
+                account.failed.append(f"line {error.line}: {error.message}")
 
     def _note_ended(self, book: Book) -> set[str]:
         """Note which cells ended their chapters' processes; those chapters."""
-        found = set()
+        again = set()
         for chapter in book.chapters:
-            run = book.executed.get(chapter.docname)
-            done = len(run.run.results) if run is not None else 0
-            if run is not None and run.run.provenance.platform:
+            if chapter.docname in self.accounts:
                 continue
+            executed = book.executed.get(chapter.docname)
+            done = len(executed.run.results) if executed is not None else 0
             errors = [e for e in book.errors if e.path == chapter.path]
             if done == len(chapter.cells):  # it was the end of the chapter, or no cell
                 self._give_up(chapter.docname, *errors[-1:])
@@ -219,44 +183,42 @@ class _Recording:
             line = chapter.cells[done].line
             at = [e for e in errors if e.line >= line] or errors
             self._ended.setdefault(chapter.docname, {})[done + 1] = at[0]
-            found.add(chapter.docname)
-        return found
+            again.add(chapter.docname)
+        return again
+
+    def _give_up(self, docname: str, *errors: PageError) -> None:
+        """Account for a chapter that cannot be recorded at all."""
+        reasons = [f"line {e.line}: given up: {_first_line(e)}" for e in errors]
+        self.accounts[docname] = Account(docname, failed=reasons)
 
     # -- what came of it
 
-    def _take(self, executed: Executed) -> None:
-        """Write the record of a chapter that ran to its end, and account for it."""
-        docname = executed.chapter.docname
+    def _store(self, executed: Executed) -> None:
+        """Write the file of a chapter that ran to its end, and account for it."""
         here = self._with_ended(_with_provenance(executed, self._driver))
-        chapter, platform = here.chapter, here.run.provenance.platform
-        known = {c.number for c in chapter.cells if c.is_to_fail_on(platform)}
-        failures, spoilt = failed(here, Needs(here))
+        chapter, needs = here.chapter, Needs(here)
+        failures, spoilt = failed(here, needs)
         errors = failures + check_run(here, self.settings.rules, spoilt)
-        snippets, program_errors = snippets_of(here, self._programs)
-        if "programs" in self.settings.rules:
-            errors += program_errors
         wrong = {_cell_at(chapter, error.line): error for error in reversed(errors)}
         without = spoilt | wrong.keys()
-        on_cpu = self._texts(chapter)
-        records = records_of(here, snippets.programs, on_cpu, without)
-        device = slug(here.run.provenance.device_kind)
-        write_records(records, docname, self.folder / device)
-        self._accounts[docname] = Account(
-            docname,
-            recorded=len(records),
-            same=len(same_as(here, on_cpu) - without - _varying(chapter)),
-            different=len({r.number for r in records} - _varying(chapter)),
-            failed=[
-                Failed(number, error.line, _first_line(error))
+        same = self._same(here) - without
+        varying = {cell.number for cell in chapter.cells if cell.varies}
+        good = {cell.number for cell in chapter.cells} - without
+        shown = set() if self.is_on_cpu else good - (same - varying)
+        page = recorded_page(here, needs, without, shown)
+        where = page.provenance
+        path = stored_path(self.folder, where.jax, chapter.docname, where.device_kind)
+        write_page(page, path)
+        self.accounts[chapter.docname] = Account(
+            chapter.docname,
+            len(good),
+            len(same - varying),
+            len(good - same - varying),
+            [
+                f"cell {number}, line {error.line}: {_first_line(error)}"
                 for number, error in sorted(wrong.items())
             ],
-            expected=[
-                Failed(c.number, c.line, (c.fails_on or "").partition(": ")[2])
-                for c in chapter.cells
-                if c.number in known & spoilt
-            ],
-            held=sorted(known - spoilt),
-            needing=sorted(spoilt - wrong.keys() - known),
+            [*_notes(here, spoilt, wrong)],
         )
         self._keep_log(here)
 
@@ -275,17 +237,16 @@ class _Recording:
         run = dataclasses.replace(executed.run, results=tuple(results))
         return Executed(chapter, run)
 
-    def _texts(self, chapter: Chapter) -> Mapping[int, str]:
-        """What the CPU gives of each cell, with our own JAX, as far as it is known."""
-        taken = self._on_cpu.chapters.get(chapter.docname)
-        if taken is None:
-            return pinned_texts(chapter, self.settings.pins)
-        sources = {cell.number: cell.source for cell in chapter.cells}
-        return {
-            cell.number: cell.output
-            for cell in taken.cells
-            if sources.get(cell.number) == cell.source
-        }
+    def _same(self, executed: Executed) -> set[int]:
+        """The cells that give what a CPU gives: with this JAX, or as it is accepted."""
+        docname, jax = executed.chapter.docname, executed.run.provenance.jax
+        path = stored_path(self.folder, jax, docname)
+        if self.is_on_cpu or not path.exists():
+            path = accepted_path(self.folder, docname, jax) or path
+        if not path.exists():
+            return set()
+        stored = still_holding(read_page(path), executed, Needs(executed))
+        return {c.number for c, r in executed if is_same(stored.get(c.number), r)}
 
     def _keep_log(self, executed: Executed) -> None:
         """Keep what the runtime logged during a chapter, by cell."""
@@ -298,8 +259,47 @@ class _Recording:
             path.unlink(missing_ok=True)
 
 
-def _varying(chapter: Chapter) -> set[int]:
-    return {cell.number for cell in chapter.cells if cell.varies}
+def table(accounts: list[Account]) -> str:
+    """The accounts as lines of text, with their sum; below each chapter its failures.
+
+    >>> print(table([Account("one", 7, 5, 1, ["cell 3, line 20: it raised"])]))
+    chapter    cells  same as CPU  different  failed
+    one            7            5          1       1
+        cell 3, line 20: it raised
+    total          7            5          1       1
+    """
+    columns = ("cells", "same as CPU", "different", "failed")
+    width = max(len(name) for name in ("chapter", *(a.docname for a in accounts)))
+    total = [sum(numbers) for numbers in zip(*(a.row for a in accounts), strict=True)]
+
+    def line(name: str, row: Iterator[object]) -> str:
+        cells = (f"{cell!s:>{len(c)}}" for c, cell in zip(columns, row, strict=True))
+        return f"{name:<{width}}    {'  '.join(cells)}"
+
+    lines = [line("chapter", iter(columns))]
+    for account in accounts:
+        lines.append(line(account.docname, iter(account.row)))
+        lines += [f"    {said}" for said in account.failed + account.notes]
+    return "\n".join([*lines, line("total", iter(total))])
+
+
+def _notes(
+    executed: Executed, spoilt: set[int], wrong: dict[int, PageError]
+) -> Iterator[str]:
+    """What is told of cells that are known to fail here, and of those that need one."""
+    platform = executed.run.provenance.platform
+    known = [c for c in executed.chapter.cells if c.is_to_fail_on(platform)]
+    for cell in known:
+        where = f"cell {cell.number}, line {cell.line}"
+        if cell.number in spoilt:
+            reason = (cell.fails_on or "").partition(": ")[2]
+            yield f"{where}: as expected: {reason}"
+        else:
+            yield f"{where}: announced with :fails-on:, and does not fail here"
+    others = spoilt - wrong.keys() - {cell.number for cell in known}
+    if others:
+        listed = ", ".join(map(str, sorted(others)))
+        yield f"not looked at, since they need one of these: cells {listed}"
 
 
 def _cell_at(chapter: Chapter, line: int) -> int:
@@ -319,15 +319,13 @@ def _first_line(error: PageError) -> str:
 
 def _with_provenance(executed: Executed, driver: str | None) -> Executed:
     run = executed.run
-    is_gpu = run.provenance.platform == "gpu"
     provenance = dataclasses.replace(
         run.provenance,
         date=f"{run.date:%Y-%m-%d}",
-        driver=driver if is_gpu else None,
+        driver=driver if run.provenance.platform == "gpu" else None,
     )
-    return dataclasses.replace(
-        executed, run=dataclasses.replace(run, provenance=provenance)
-    )
+    run = dataclasses.replace(run, provenance=provenance)
+    return dataclasses.replace(executed, run=run)
 
 
 def _driver() -> str | None:

@@ -9,7 +9,6 @@ import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 
 from ..book import Book
 from ..errors import BookError
@@ -55,7 +54,6 @@ class Rendering:
         from sphinx.util.console import color_terminal, nocolor
         from sphinx.util.docutils import docutils_namespace, patch_docutils
 
-        _leave_out_executing()
         from ..showing.extension import Showing
 
         if not color_terminal():
@@ -83,26 +81,6 @@ class Rendering:
             f"the pages could not be rendered: {_said(error)}: nothing was published\n"
             f"    → the whole of it stands in {os.path.relpath(log)}"
         )
-
-
-#: What MyST-NB would execute notebooks with, by module. Each brings a client of
-#: Jupyter's or a database, which is most of what importing MyST-NB costs.
-CLIENTS = {
-    "myst_nb.core.execute.cache": "NotebookClientCache",
-    "myst_nb.core.execute.direct": "NotebookClientDirect",
-    "myst_nb.core.execute.inline": "NotebookClientInline",
-}
-
-
-def _leave_out_executing() -> None:
-    """Have MyST-NB imported without its ways to execute: the book has been executed.
-
-    The extension sets `nb_execution_mode` to "off", so nobody asks for one of them.
-    """
-    for name, client in CLIENTS.items():
-        stand_in = ModuleType(name)
-        setattr(stand_in, client, None)
-        sys.modules.setdefault(name, stand_in)
 
 
 def _said(error: Exception) -> str:

@@ -10,8 +10,8 @@ from sphinx.util.matching import Matcher, get_matching_files
 
 from ..errors import PageError
 from ..model import Chapter
+from .cache import Readings
 from .chapters import Reading, docname_of
-from .kept import Readings
 
 #: Files with these endings may hold code cells.
 SUFFIXES = (".md", ".ipynb")

@@ -18,7 +18,7 @@ from rich.progress import (
 )
 from rich.progress import Progress as Bars
 
-from ..words import counted
+from ..plurals import counted
 
 if TYPE_CHECKING:
     from ..model import Chapter

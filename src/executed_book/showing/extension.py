@@ -31,7 +31,7 @@ from .changes import changed_pages, note_contents
 from .images import settle_images
 from .notebook import Notebook, notebook_of, stored_notebook, unexecuted_notebook
 from .receipts import CheckRole, CountRole, NoCheckRole, Receipts
-from .same_twice import complete_search_index, copy_notebook_styles
+from .reproducible import complete_search_index, copy_notebook_styles
 from .stamp import stamp
 from .transforms import (
     DarkTwins,
@@ -157,6 +157,7 @@ class Showing:
                     }
                     for text, path in offered.items()
                 ]
+                _name_plainly(group["buttons"])
 
     def _taken(self, app: Sphinx, docname: str, body: str | None) -> dict[str, str]:
         """Write what a reader takes of a page: the files, by what they are called."""
@@ -164,34 +165,38 @@ class Showing:
             return {}
         if app.builder.name == "epub":  # it is taken away whole
             return {}
-        from .taken import markdown_of, notebook_of_page, readable  # slow to import
+        from .formats import markdown_of, notebook_of_page, readable  # slow to import
 
         site = str(app.config.html_baseurl or "")
-        files = {"Markdown (.md)": f"_downloads/{docname}.md"}
+        files, beside = {"Markdown (.md)": f"_downloads/{docname}.md"}, list[str]()
         said = readable(body, docname, site)
         texts = [markdown_of(said)]
         page = self.page(docname)
         if page is not None:
             files = {**_downloads(docname), **files}
+            beside = self._needed(page, "offer_also")
             first = self._install_line(page)
             plain = page.snippets.notebook
             notebook = notebook_of_page(plain, said, page, first)
             texts = [notebook, page.snippets.script, *texts]
         for path, text in zip(files.values(), texts, strict=True):
             write_whole(Path(app.outdir, path), text)
-        return files
+        return files | {f"{name} (to install)": f"_downloads/{name}" for name in beside}
 
     def _install_line(self, page: ExecutedPage) -> str:
         """The line that installs what a notebook needs, with what its page imports."""
         line = self._setting("install_line")
+        return " ".join([line, *self._needed(page, "install_also")]) if line else ""
+
+    def _needed(self, page: ExecutedPage, setting: str) -> list[str]:
+        """What a setting has for the modules that a page imports."""
         code = "\n".join(cell.source for cell in page.executed.chapter.cells)
-        also: dict[str, str] = getattr(self.app.config, PREFIX + "install_also") or {}
-        needed = [
-            requirement
-            for name, requirement in also.items()
+        by_module: dict[str, str] = getattr(self.app.config, PREFIX + setting) or {}
+        return [
+            what
+            for name, what in by_module.items()
             if re.search(rf"^\s*(?:import|from) {name}\b", code, re.MULTILINE)
         ]
-        return " ".join([line, *needed]) if line else ""
 
     def _setting(self, name: str) -> str:
         return str(getattr(self.app.config, PREFIX + name, "") or "")
@@ -303,6 +308,16 @@ def _execute_apart(app: Sphinx, settings: Settings) -> None:
         raise ChapterFailure("chapters failed: see above")
 
 
+def _name_plainly(buttons: list[dict[str, Any]]) -> None:
+    """Say what the theme's own entries are, which it names by an ending alone."""
+    names = {
+        "download-source-button": "Source of this page",
+        "download-pdf-button": "Print, or save as PDF",
+    }
+    for button in buttons:
+        button["text"] = names.get(button.get("label", ""), button["text"])
+
+
 def _downloads(docname: str) -> dict[str, str]:
     """A chapter's files to download, by what they are called."""
     return {
@@ -321,6 +336,7 @@ def setup_extension(app: Sphinx) -> None:
     app.add_config_value(PREFIX + "asks", "", "env", (str,))
     app.add_config_value(PREFIX + "colab", "", "html", (str,))
     app.add_config_value(PREFIX + "install_also", {}, "html", (dict,))
+    app.add_config_value(PREFIX + "offer_also", {}, "html", (dict,))
     app.add_config_value(PREFIX + "install_line", "", "html", (str,))
     app.add_source_parser(_parser(showing), override=True)
     app.connect("config-inited", showing.read_through_us, priority=100)

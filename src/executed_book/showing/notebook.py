@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any, NotRequired, TypedDict, cast
 
 from ..book import ExecutedPage
+from ..checking.elsewhere import Record
 from ..model import Cell, CellResult, Chapter, Output, Prose, Provenance
-from ..platforms.records import Record
 from .receipts import receipts_of
 from .stamp import where
 

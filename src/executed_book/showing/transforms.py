@@ -15,8 +15,8 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.writers.html5 import HTML5Translator
 from sphinx_design.shared import create_component
 
+from ..checking.stored import slug
 from ..figures import dark_twin
-from ..platforms.records import slug
 
 
 def _parts(node: nodes.Element, name: str) -> list[nodes.container]:

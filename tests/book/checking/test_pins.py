@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
-from executed_book.checking.pins import (
-    Pin,
-    check_pins,
-    is_pin_file,
-    pinned_with,
-    pins_of,
-    read_pins,
-    write_pins,
+from executed_book.checking.pins import check_pins
+from executed_book.checking.stored import (
+    Part,
+    StoredCell,
+    StoredPage,
+    accepted_page,
+    page_text,
+    stored_path,
+    write_page,
 )
-from executed_book.model import Cell, Provenance, Value, ValueResult
-from executed_book.platforms.records import pinned_texts
+from executed_book.model import Cell, Value, ValueResult
 
 from ..conftest import copy_of, new_book
 from ..made import CPU, chapter, executed, gave, printed, shown
@@ -24,7 +26,7 @@ from ..made import CPU, chapter, executed, gave, printed, shown
 def pinned_once(tmp_path_factory):
     """A tiny book with its outputs pinned."""
     book = new_book(tmp_path_factory.mktemp("pinned"))
-    (book.root / "outputs" / "pins").mkdir(parents=True)
+    (book.root / "outputs" / "cells").mkdir(parents=True)
     book.index("one")
     book.page(
         "one",
@@ -48,7 +50,7 @@ def pinned(pinned_once, tmp_path):
 
 
 def pins(book):
-    return book.root / "outputs" / "pins" / "one.txt"
+    return book.stored("one")
 
 
 def replace(path, old, new):
@@ -62,7 +64,8 @@ def test_pins_read_as_a_session(pinned):
         ">>> x = 3\n... print('x is', x)\n... x / 7\n"
         "| x is 3\n| 0.42857142857142855\n| {value} 2 * x = 6\n\n"
         ">>> x / 0\n| ZeroDivisionError: division by zero\n\n"
-        ">>> import time\n...\n... t = time.time()\n... assert t > 0\n... print(t)\n~\n"
+        ">>> import time\n...\n... t = time.time()\n... assert t > 0\n... print(t)\n"
+        "~\n\n# end\n"
     )
 
 
@@ -99,7 +102,7 @@ def test_a_removed_cell_and_a_new_chapter_are_told(pinned):
     replace(pinned.root / "docs" / "one.md", "x / 0\n", "int('0') / 0\n")
     pinned.run("execute")
     path = pins(pinned)
-    path.write_text(path.read_text() + "\n>>> gone()\n| 1\n")
+    replace(path, "# end", ">>> gone()\n| 1\n\n# end")
     pinned.chapter("two", "1")
     _, output = pinned.run("execute")
     assert "docs/two.md:1: the chapter's outputs are not pinned" in output
@@ -136,26 +139,18 @@ def test_a_timing_that_reads_the_same_by_chance_gets_a_third_run(pinned, tmp_pat
     assert count.read_text() == "3"
 
 
-def test_files_and_pins_are_inverse():
-    made = [
-        Pin("", "{value} x = 1"),
-        Pin("a = 1\n\nb = 2", ""),
-        Pin("print('\\n>>> x\\n| y')", "\n>>> x\n| y\n\nz"),
-        Pin("t()", None),
-    ]
-    text = write_pins(made, Provenance("cpu", "cpu", 1, "1", "1", "3"))
-    assert read_pins(text) == made
-
-
 # -- one run at a time
 
 
-def told(tmp_path, made, *results, pinned=None, spoilt=()):
+def pin(source: str, text: str = "", varies: bool = False) -> StoredCell:
+    return StoredCell(source, (Part(text),) if text else (), varies)
+
+
+def told(folder, made, *results, pinned=(), spoilt=()):
     """What is wrong with a run of cells whose outputs these pins are."""
-    if pinned is not None:
-        text = pinned if isinstance(pinned, str) else write_pins(pinned, CPU)
-        (tmp_path / "one.txt").write_text(text)
-    errors = check_pins(executed(made, *results), tmp_path, spoilt)
+    page = pinned if isinstance(pinned, StoredPage) else StoredPage(CPU, tuple(pinned))
+    write_page(page, stored_path(folder, CPU.jax, "one"))
+    errors = check_pins(executed(made, *results), folder, spoilt)
     return [f"{error.line}: {error.message}" for error in errors]
 
 
@@ -165,27 +160,26 @@ def told(tmp_path, made, *results, pinned=None, spoilt=()):
 )
 def test_any_source_can_be_pinned(tmp_path, source):
     made = chapter(source)
-    pins = pins_of(executed(made, gave(shown("1"))))
-    assert told(tmp_path, made, gave(shown("1")), pinned=pins) == []
-    assert pinned_texts(made, tmp_path) == {1: "1"}
+    page = accepted_page(executed(made, gave(shown("1"))))
+    assert told(tmp_path, made, gave(shown("1")), pinned=page) == []
 
 
 @pytest.mark.parametrize("output", ["a\rb", "a\n\n\nb", "  a", "| a", "~", "\x0c"])
 def test_any_output_can_be_pinned(tmp_path, output):
     made, result = chapter("x"), gave(printed(output))
-    pins = pins_of(executed(made, result))
-    assert told(tmp_path, made, result, pinned=pins) == []
+    page = accepted_page(executed(made, result))
+    assert told(tmp_path, made, result, pinned=page) == []
     other = gave(printed(output + "other"))
-    assert len(told(tmp_path, made, other, pinned=pins)) == 1
+    assert len(told(tmp_path, made, other, pinned=page)) == 1
 
 
 def test_values_above_the_first_cell_are_pinned_too(tmp_path):
     value = Value("value", "x", 3)
     made = chapter("x", leading=(value, Value("measured", "t", 4)))
     run = {"leading": (ValueResult("7"), ValueResult("0.1"))}
-    pins = pins_of(executed(made, gave(), **run))
-    assert pins[0] == Pin("", "{value} x = 7")
-    (tmp_path / "one.txt").write_text(write_pins(pins, CPU))
+    page = accepted_page(executed(made, gave(), **run))
+    assert page.cells[0] == pin("", "{value} x = 7")
+    write_page(page, stored_path(tmp_path, CPU.jax, "one"))
     other = executed(made, gave(), leading=(ValueResult("8"), ValueResult("0.2")))
     [error] = check_pins(other, tmp_path)
     assert (error.line, error.message) == (1, "cell 0 does not give what is pinned")
@@ -193,14 +187,16 @@ def test_values_above_the_first_cell_are_pinned_too(tmp_path):
 
 def test_what_varies_is_pinned_without_its_output(tmp_path):
     varies = Cell(1, "x", 5, tags=frozenset({"measured"}))
-    assert pins_of(executed(chapter(varies), gave(shown("1")))) == [Pin("x", None)]
+    page = accepted_page(executed(chapter(varies), gave(shown("1"))))
+    assert page.cells == (pin("x", varies=True),)
     quoted = Cell(1, "x", 5, tags=varies.tags, values=(Value("value", "n", 9),))
     result = gave(shown("1"), values=(ValueResult("3"),))
-    assert pins_of(executed(chapter(quoted), result)) == [Pin("x", "{value} n = 3")]
+    page = accepted_page(executed(chapter(quoted), result))
+    assert page.cells == (pin("x", "{value} n = 3"),)
 
 
 def test_cells_that_are_gone_are_told_once_nothing_else_is(tmp_path):
-    pins = [Pin("x", "1"), Pin("gone", "2")]
+    pins = [pin("x", "1"), pin("gone", "2")]
     run = chapter("x"), gave(shown("1"))
     assert told(tmp_path, *run, pinned=pins) == [
         "1: 1 pinned cells are no longer on the page"
@@ -212,30 +208,45 @@ def test_cells_that_are_gone_are_told_once_nothing_else_is(tmp_path):
 
 
 def test_a_chapter_that_ended_early_misses_no_pins(tmp_path):
-    pins = [Pin("x", "1"), Pin("y", "2")]
+    pins = [pin("x", "1"), pin("y", "2")]
     assert told(tmp_path, chapter("x", "y"), gave(shown("1")), pinned=pins) == []
 
 
 def test_cells_that_failed_are_not_compared(tmp_path):
     run = chapter("x", "y"), gave(shown("7")), gave(shown("2"))
-    pins = [Pin("x", "1"), Pin("y", "2")]
+    pins = [pin("x", "1"), pin("y", "2")]
     assert len(told(tmp_path, *run, pinned=pins)) == 1
     assert told(tmp_path, *run, pinned=pins, spoilt={1}) == []
 
 
-def test_a_file_that_cannot_be_read_is_told(tmp_path):
-    (tmp_path / "one.txt").write_bytes(b"# JAX 1, cpu\n\n>>> s\xe9\n")
-    [said] = told(tmp_path, chapter("x"), gave())
-    assert said.startswith("1: not a file of pins: 'utf-8' codec can't decode")
+@pytest.mark.parametrize(
+    ("accepted", "compared"),
+    [
+        ({"0.9.2": "9"}, "9"),
+        ({"0.9.2": "9", "0.10.0": "10"}, "10"),
+        ({CPU.jax: "own", "0.99": "99"}, "own"),
+    ],
+    ids=["the only one", "the newest", "of the same JAX"],
+)
+def test_which_accepted_outputs_are_compared(tmp_path, accepted, compared):
+    for jax, text in accepted.items():
+        page = StoredPage(dataclasses.replace(CPU, jax=jax), (pin("x", text),))
+        write_page(page, stored_path(tmp_path, jax, "one"))
+    recorded = StoredPage(
+        dataclasses.replace(CPU, jax="0.999", date="2001-02-03"), (pin("x", "other"),)
+    )
+    write_page(recorded, stored_path(tmp_path, "0.999", "one"))
+    assert (
+        list(check_pins(executed(chapter("x"), gave(shown(compared))), tmp_path)) == []
+    )
+    assert list(check_pins(executed(chapter("x"), gave(shown("1"))), tmp_path))
 
 
-def test_with_which_jax_a_file_was_made(tmp_path):
-    path = tmp_path / "one.txt"
-    assert pinned_with(path) is None
-    assert not is_pin_file(path)
-    path.write_text(write_pins([], CPU))
-    assert pinned_with(path) == "0.12.0"
-    assert is_pin_file(path)
-    path.write_text("# Notes\n")
-    assert pinned_with(path) is None
-    assert not is_pin_file(path)
+def test_a_file_that_was_cut_is_named(tmp_path):
+    path = stored_path(tmp_path, CPU.jax, "one")
+    path.parent.mkdir()
+    text = page_text(StoredPage(CPU, (pin("x", "1"), pin("y", "2"))))
+    path.write_text(text[: text.index(">>> y")])
+    [error] = check_pins(executed(chapter("x", "y"), gave(), gave()), tmp_path)
+    assert error.path == path
+    assert error.message.endswith("its last line is not '# end': it has been cut")

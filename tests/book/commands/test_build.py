@@ -10,10 +10,10 @@ import pytest
 from rich.console import Console
 
 from executed_book.book import Book, ExecutedPage
+from executed_book.checking.elsewhere import Record
 from executed_book.commands import build as module
 from executed_book.commands.build import build
 from executed_book.errors import BookError, PageError
-from executed_book.platforms.records import Record
 from executed_book.programs.snippets import Snippets
 from executed_book.running.progress import Progress
 from executed_book.settings import Settings
@@ -38,7 +38,7 @@ def with_records(*records: Record) -> Book:
 
 def test_whose_records_are_shown():
     tpu = dataclasses.replace(GPU, device_kind="TPU v5")
-    book = with_records(Record(1, "a", [], GPU), Record(1, "a", [], tpu))
+    book = with_records(Record(GPU, []), Record(tpu, []))
     assert module._records_note(book) == "1 cell shows a record of NVIDIA H200, TPU v5"
     assert module._records_note(with_records()) == (
         "0 cells show a record of another platform"
@@ -47,14 +47,14 @@ def test_whose_records_are_shown():
 
 def test_records_that_are_not_shown_are_listed():
     book = with_records()
-    book.stale, book.other_jax = ["one, cell 1, H200"], ["two, cell 2, H200, JAX 0.1"]
+    book.stale, book.other_jax = ["one, 1 cell on H200"], ["two, cell 2 on H200"]
     assert module._records_note(book) == (
-        "1 records are stale and not shown: their cells have changed;"
+        "records are stale and not shown where cells have changed;"
         " 'python -m executed_book record' makes them anew\n"
-        "  one, cell 1, H200\n"
-        "1 records are not shown: with the JAX that they were made with, the CPU gave"
-        " another output too, or it is not known which\n"
-        "  two, cell 2, H200, JAX 0.1"
+        "  one, 1 cell on H200\n"
+        "1 record not shown: made with a JAX that gives another output on a CPU too,"
+        " or nobody knows which\n"
+        "  two, cell 2 on H200"
     )
 
 

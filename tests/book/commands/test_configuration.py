@@ -32,13 +32,13 @@ def test_options_are_those_of_conf(tmp_path):
 def test_the_command_line_wins(tmp_path):
     settings: Settings = read(
         tmp_path,
-        "executed_book_folder = 'empty'\nexecuted_book_pins = 'pins'\n"
+        "executed_book_folder = 'empty'\nexecuted_book_outputs = 'cells'\n"
         "executed_book_cache = 'kept'\n",
         more={"cache": tmp_path / "mine", "jobs": 7},
         executed_book_folder="page",
-        executed_book_pins="",
+        executed_book_outputs="",
     )
-    assert (settings.folder, settings.pins) == ("page", None)
+    assert (settings.folder, settings.outputs) == ("page", None)
     assert (settings.cache, settings.jobs) == (tmp_path / "mine", 7)
 
 

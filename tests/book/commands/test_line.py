@@ -36,11 +36,7 @@ def test_defaults_are_those_of_this_repository():
     options = parsed("build")
     assert (options.source, options.config) == (Path("docs"), Path("conf"))
     assert (options.output, options.jobs) == (Path("_build/html"), None)
-    options = parsed("drift", "a.json", "b.json")
-    assert (options.kept, options.page) == (
-        Path("outputs/drift"),
-        Path("docs/releases.md"),
-    )
+    assert parsed("releases").page == Path("docs/releases.md")
 
 
 def test_chapters_and_options_may_be_named_several_times():
@@ -58,7 +54,6 @@ def test_chapters_and_options_may_be_named_several_times():
         (["build", "--jobs", "two"], "'two' is not a number of at least 1"),
         (["execute", "-D", "name"], "'name' is not NAME=VALUE"),
         (["build", "--only", "one"], "unrecognized arguments: --only one"),
-        (["drift", "a.json"], "the following arguments are required: other"),
         (["verify", "--longest", "soon"], "invalid float value: 'soon'"),
     ],
 )
@@ -181,7 +176,6 @@ def test_every_command_has_something_to_run():
         ["claims"],
         ["pin"],
         ["record"],
-        ["snapshot", "a.json"],
-        ["drift", "a.json", "b.json"],
+        ["releases"],
     ):
         assert parsed(*arguments).run.__name__ == f"_{arguments[0]}"

@@ -10,7 +10,12 @@ import pytest
 from rich.console import Console
 
 from executed_book.book import Book
-from executed_book.checking.pins import read_pins, write_pins
+from executed_book.checking.stored import (
+    StoredPage,
+    page_text,
+    read_page,
+    stored_path,
+)
 from executed_book.commands import pin as module
 from executed_book.commands.pin import pin
 from executed_book.errors import BookError, PageError
@@ -27,7 +32,7 @@ class Pinning:
     """A book whose runs give one thing after the other."""
 
     def __init__(self, root: Path, monkeypatch) -> None:
-        self.settings = Settings(root / "docs", root / "cache", pins=root / "pins")
+        self.settings = Settings(root / "docs", root / "cache", outputs=root / "cells")
         self.asked: list[Settings] = []
         self.log = io.StringIO()
         self._runs: Iterator[str] = iter(())
@@ -56,10 +61,16 @@ class Pinning:
         return self.log.getvalue().splitlines()
 
     @property
-    def kept(self) -> str | None:
-        path = self.settings.pins / "one.txt"
-        [found] = read_pins(path.read_text()) if path.exists() else [None]
-        return found and found.output
+    def path(self) -> Path:
+        assert self.settings.outputs is not None
+        return stored_path(self.settings.outputs, CPU.jax, "one")
+
+    @property
+    def accepted(self) -> str | None:
+        if not self.path.exists():
+            return None
+        [cell] = read_page(self.path).cells
+        return None if cell.varies else cell.text
 
 
 @pytest.fixture
@@ -71,9 +82,9 @@ def test_a_new_output_is_shown_and_kept_once_it_is_the_same_twice(pinning):
     said = pinning.pin("1", "1")
     assert "+| 1" in said
     assert said[-1].endswith("; 1 chapter accepted anew")
-    assert pinning.kept == "1"
+    assert pinning.accepted == "1"
     first, again = pinning.asked
-    assert (first.pins, again.only) == (None, {"one"})
+    assert (first.outputs, again.only) == (None, {"one"})
     assert again.cache != first.cache, "the second run is no kept one"
 
 
@@ -88,20 +99,20 @@ def test_what_is_pinned_already_is_not_run_again(pinning):
 def test_an_output_of_two_kinds_is_not_pinned(pinning):
     with pytest.raises(BookError, match=r"one\.md:10: cell 1 gave two outputs in two"):
         pinning.pin("1", "2")
-    assert pinning.kept is None
+    assert pinning.accepted is None
 
 
 def test_rounding_is_no_other_output(pinning):
     pinning.pin("1.0000000", "1.0000001")
-    assert pinning.kept == "1.0000000"
+    assert pinning.accepted == "1.0000000"
 
 
 def test_a_measured_output_has_to_differ_by_the_third_run(pinning):
     pinning.cells = (Cell(1, "x", 10, tags=MEASURED),)
     said = pinning.pin("1 s", "1 s", "2 s")
     assert any(line.startswith("a third time") for line in said)
-    assert pinning.kept is None, "it is not pinned either"
-    (pinning.settings.pins / "one.txt").unlink()
+    assert pinning.accepted is None, "it is not pinned either"
+    pinning.path.unlink()
     with pytest.raises(BookError, match="marked as measured, and gave the same every"):
         pinning.pin("1 s", "1 s", "1 s")
     pinning.pin("1 s", "2 s")
@@ -116,13 +127,13 @@ def test_a_book_with_an_error_changes_no_pin(pinning):
     pinning.errors = [PageError(Path("docs/one.md"), 3, "odd")]
     with pytest.raises(BookError, match="odd"):
         pinning.pin("1")
-    assert pinning.kept is None
+    assert pinning.accepted is None
 
 
 def test_pins_of_chapters_that_are_gone_go_and_other_files_stay(pinning):
-    folder = pinning.settings.pins
+    folder = pinning.path.parent
     (folder / "part").mkdir(parents=True)
-    (folder / "part" / "gone.txt").write_text(write_pins([], CPU))
+    (folder / "part" / "gone.txt").write_text(page_text(StoredPage(CPU, ())))
     (folder / "notes.txt").write_text("mine")
     pinning.pin("1", "1", only=frozenset({"one"}))
     assert (folder / "part" / "gone.txt").exists()
@@ -136,4 +147,4 @@ def test_pins_of_chapters_that_are_gone_go_and_other_files_stay(pinning):
 
 def test_a_book_without_a_folder_for_pins(pinning):
     with pytest.raises(BookError, match="nowhere to keep pins\n    → name a folder in"):
-        pinning.pin(pins=None)
+        pinning.pin(outputs=None)

@@ -219,14 +219,15 @@ def test_a_cache_among_other_files_removes_only_its_own(book):
 
 
 def test_pinning_removes_only_pins(book):
-    pins = book.root / "outputs" / "pins"
+    pins = book.root / "outputs" / "cells"
     pins.mkdir(parents=True)
     book.index("one", "two")
     for name in ("one", "two"):
         book.chapter(name, "1")
     assert book.run("pin")[0] == 0
-    (pins / "notes.txt").write_text("mine")
+    folder = book.stored("one").parent
+    (folder / "notes.txt").write_text("mine")
     (book.root / "docs" / "two.md").unlink()
     status, said = book.run("pin")
     assert status == 0, said
-    assert sorted(path.name for path in pins.iterdir()) == ["notes.txt", "one.txt"]
+    assert sorted(path.name for path in folder.iterdir()) == ["notes.txt", "one.txt"]

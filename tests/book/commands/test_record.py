@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
-import os
 import re
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
-from executed_book.checking.pins import write_pins
+from executed_book.checking.stored import read_page
 from executed_book.commands import record as module
 from executed_book.commands.record import record
 from executed_book.errors import BookError, PageError
-from executed_book.releases.snapshots import Snapshot
 from executed_book.running.progress import Progress
 from executed_book.settings import Settings
 
-from ..conftest import FRONT, TinyBook, copy_of, new_book
+from ..conftest import FRONT, TinyBook, copy_of, new_book, on_a_device
 from ..made import CPU, GPU, chapter, executed, gave
 from ..running.test_stderr import RUNTIME_LINES
-
-SIMULATED = Path(__file__).parents[2] / "simulated"
 
 CELLS = (
     "import jax\nimport jax.numpy as jnp",  # 1
@@ -54,35 +48,16 @@ CELLS = (
 LINE = RUNTIME_LINES["autotuner"] + "\n"
 
 
-#: Where modules are found on the simulated machine.
-MODULES = os.pathsep.join(filter(None, [str(SIMULATED), os.environ.get("PYTHONPATH")]))
-
-
-def on_the_device(book: TinyBook, *arguments: str, **how: object) -> tuple[int, str]:
-    """Run a command of the book tools as if an accelerator were here."""
-    return book.run(
-        *arguments,
-        PYTHONPATH=MODULES,
-        JAX_PLATFORMS="pretend,cpu",
-        PRETEND=json.dumps(how),
-    )
-
-
 def rows(output: str) -> dict[str, list[int]]:
     """The table's numbers, by chapter."""
     found = re.findall(r"^([\w/]+) +(\d+) +(\d+) +(\d+) +(\d+)$", output, re.MULTILINE)
     return {name: [int(n) for n in numbers] for name, *numbers in found}
 
 
-def recorded_cells(book: TinyBook, name: str) -> list[int]:
-    path = book.root / "outputs" / "records" / "pretend" / f"{name}.json"
-    return [cell["number"] for cell in json.loads(path.read_text())["cells"]]
-
-
 @pytest.fixture(scope="module")
 def pinned_once(tmp_path_factory: pytest.TempPathFactory) -> TinyBook:
     book = new_book(tmp_path_factory.mktemp("recording"))
-    (book.root / "outputs" / "pins").mkdir(parents=True)
+    (book.root / "outputs" / "cells").mkdir(parents=True)
     book.chapter("one", *CELLS)
     book.chapter("two", "import jax\njax.numpy.arange(3) + 1", "print('all is well')")
     book.index("one", "two")
@@ -101,8 +76,8 @@ def partly(pinned_once: TinyBook, tmp_path_factory) -> tuple[TinyBook, int, str]
     """The book recorded where one cell raises, and the runtime logs."""
     book = copy_of(pinned_once, tmp_path_factory.mktemp("partly"))
     words = "INTERNAL: the device fell over\nand more"
-    status, output = on_the_device(
-        book, "record", stderr=LINE, raises=["doomed", words]
+    status, output = book.run_on_a_device(
+        "record", stderr=LINE, raises=["doomed", words]
     )
     return book, status, output
 
@@ -111,11 +86,14 @@ def test_what_can_be_recorded_is_and_the_rest_is_told(partly):
     book, status, output = partly
     assert status == 1, "something failed that is not known to"
     assert rows(output) == {
-        "one": [2, 3, 1, 4],
-        "two": [0, 2, 0, 0],
-        "total": [2, 5, 1, 4],
+        "one": [5, 3, 1, 3],
+        "two": [2, 2, 0, 0],
+        "total": [7, 5, 1, 3],
     }
-    assert recorded_cells(book, "one") == [3, 6]
+    cells = read_page(book.stored("one", "pretend")).cells
+    assert [n for n, cell in enumerate(cells, 1) if cell.failed] == [4, 5, 7, 8, 9]
+    assert [cell.text for cell in cells[:3]] == ["", "the same everywhere", "Pretend"]
+    assert cells[4].needs == {1, 4}
     assert re.search(r"raised: [\w.]*JaxRuntimeError: INTERNAL: the device", output)
     assert "and more" not in output
     assert "not looked at, since they need one of these: cells 5" in output
@@ -132,9 +110,8 @@ def test_what_the_runtime_logged_is_kept_and_is_no_output(partly):
     assert LINE in log
     assert "mine" not in log
     assert re.search(r"\d+ lines that the runtime logged are kept in .*logs", output)
-    records = list((book.root / "outputs" / "records").rglob("*.json"))
-    assert records
-    assert not any("buffer_comparator" in path.read_text() for path in records)
+    for path in book.stored("one", "pretend").parent.iterdir():
+        assert "buffer_comparator" not in path.read_text()
 
 
 def test_the_page_shows_the_records_of_the_cells_that_have_one(partly):
@@ -150,19 +127,19 @@ def test_the_page_shows_the_records_of_the_cells_that_have_one(partly):
 def test_all_is_well_where_only_what_is_expected_fails(pinned):
     pinned.chapter("one", *CELLS[:6], CELLS[7], CELLS[9])
     assert pinned.run("pin")[0] == 0
-    status, output = on_the_device(pinned, "record")
+    status, output = pinned.run_on_a_device("record")
     assert status == 0, output
-    assert rows(output)["one"] == [2, 5, 1, 1]
-    built, text = on_the_device(pinned, "build", "--output", "_build/pretend")
+    assert rows(output)["one"] == [7, 5, 1, 0]
+    built, text = pinned.run_on_a_device("build", "--output", "_build/pretend")
     assert built == 0, text
 
 
 def test_an_expected_failure_that_does_not_happen_is_told(pinned):
     pinned.chapter("one", CELLS[0], ':fails-on: "tpu, gpu: not yet"\nprint(2)')
     assert pinned.run("pin")[0] == 0
-    status, output = on_the_device(pinned, "record")
+    status, output = pinned.run_on_a_device("record")
     assert status == 0, output
-    assert "announced with :fails-on:, and do not fail here: cells 2" in output
+    assert "announced with :fails-on:, and does not fail here" in output
 
 
 @pytest.mark.parametrize("said", ["gpu", "GPU: why", ": why", "gpu:"])
@@ -174,34 +151,28 @@ def test_what_a_cell_fails_on_has_a_reason(pinned, said):
 
 
 def test_a_cell_that_ends_the_process_costs_itself_and_what_needs_it(pinned):
-    status, output = on_the_device(pinned, "record", ends="doomed")
+    status, output = pinned.run_on_a_device("record", ends="doomed")
     assert status == 1
     assert "once more, without the cells that ended it: one" in output
-    assert recorded_cells(pinned, "one") == [3, 6]
+    cells = read_page(pinned.stored("one", "pretend")).cells
+    assert [n for n, cell in enumerate(cells, 1) if cell.failed] == [4, 5, 7, 8, 9]
     assert "cell 4, line 24: raised: cell 4 killed its process (SIGABRT)" in output
     assert "since they need one of these: cells 5" in output
-    assert rows(output)["two"] == [0, 2, 0, 0]
+    assert rows(output)["two"] == [2, 2, 0, 0]
 
 
 def test_parts_are_recorded_by_themselves(pinned):
-    status, output = on_the_device(pinned, "record", "--only", "two")
+    status, output = pinned.run_on_a_device("record", "--only", "two")
     assert status == 0, output
     assert list(rows(output)) == ["two", "total"]
-    assert not (pinned.root / "outputs" / "records" / "pretend" / "one.json").exists()
+    assert not pinned.stored("one", "pretend").exists()
 
 
 def test_an_interruption_leaves_the_records_of_the_chapters_that_were_done(pinned):
     pinned.chapter("a", "import jax", "print(jax.default_backend() == 'cpu')")
     pinned.chapter("b", "import time\ntime.sleep(100)")
-    process = pinned.start(
-        "record",
-        "--jobs",
-        "2",
-        PYTHONPATH=MODULES,
-        JAX_PLATFORMS="pretend,cpu",
-        PRETEND="{}",
-    )
-    path = pinned.root / "outputs" / "records" / "pretend" / "a.json"
+    process = pinned.start("record", "--jobs", "2", **on_a_device())
+    path = pinned.stored("a", "pretend")
     assert process.stdout is not None
     for line in process.stdout:
         if re.match(r" +a +2/2 cells", line):
@@ -210,29 +181,23 @@ def test_an_interruption_leaves_the_records_of_the_chapters_that_were_done(pinne
     process.terminate()
     output, _ = process.communicate(timeout=60)
     assert process.returncode != 0
-    assert rows(output)["a"] == [1, 0, 1, 0], "nothing is pinned of it"
+    assert rows(output)["a"] == [2, 0, 2, 0], "nothing is pinned of it"
 
 
-# -- another JAX than the pins'
+# -- another JAX than the accepted outputs'
 
 
-def pinned_with(book: TinyBook, version: str) -> None:
-    for path in (book.root / "outputs" / "pins").rglob("*.txt"):
-        head, _, rest = path.read_text().partition(",")
-        assert head.startswith("# JAX ")
-        path.write_text(f"# JAX {version},{rest}")
-
-
-def other_jax(book: TinyBook, version: str) -> None:
-    """Let the records be made with another JAX."""
-    for path in (book.root / "outputs" / "records").rglob("*.json"):
-        record = json.loads(path.read_text())
-        record["provenance"]["jax"] = version
-        path.write_text(json.dumps(record))
+def with_jax(path: Path, jax: str) -> None:
+    """Let a file of outputs be of another JAX."""
+    other = path.parents[1] / path.parent.name.replace(version("jax"), jax) / path.name
+    other.parent.mkdir(exist_ok=True)
+    other.write_text(path.read_text().replace(version("jax"), jax))
+    path.unlink()
 
 
 @pytest.fixture
 def of_another_jax(pinned: TinyBook) -> TinyBook:
+    """A book that was accepted with this JAX and recorded with another one."""
     pinned.chapter(
         "one",
         "import jax",
@@ -240,16 +205,17 @@ def of_another_jax(pinned: TinyBook) -> TinyBook:
         ":tags: [device]\nprint(jax.devices()[0].device_kind)\nassert jax",
     )
     assert pinned.run("pin")[0] == 0
-    pinned_with(pinned, "0.1")
-    status, output = on_the_device(pinned, "record", "--only", "one")
+    status, output = pinned.run_on_a_device("record", "--only", "one")
     assert status == 0, output
-    assert "The pins were made with another JAX than the" in output
+    with_jax(pinned.stored("one", "pretend"), "0.9.9")
     return pinned
 
 
 def test_the_tab_names_the_other_jax(of_another_jax):
-    pinned_with(of_another_jax, "any")
-    other_jax(of_another_jax, "0.9.9")
+    accepted = of_another_jax.stored("one")
+    text = accepted.read_text()
+    with_jax(accepted, "0.9.9")  # with that JAX the CPU gave the same
+    accepted.write_text(text)
     of_another_jax.built()
     page = of_another_jax.html("one")
     assert page.count("Pretend, JAX 0.9.9</label>") == 2
@@ -257,37 +223,28 @@ def test_the_tab_names_the_other_jax(of_another_jax):
     assert 'data-sync-id="pretend"' in page
 
 
-def test_a_cell_that_the_other_jax_changes_on_the_cpu_too_has_no_tab(of_another_jax):
-    other_jax(of_another_jax, "0.9.9")
-    path = of_another_jax.root / "outputs" / "records" / "pretend" / "one.json"
-    record = json.loads(path.read_text())
-    assert [cell["cpu"] for cell in record["cells"]] == ["True", "cpu"]
-    record["cells"][1]["cpu"] = "what the other JAX gave on the CPU"
-    del record["cells"][0]["cpu"]
-    path.write_text(json.dumps(record))
+def test_a_cell_that_the_other_jax_may_change_on_the_cpu_too_has_no_tab(of_another_jax):
     output = of_another_jax.built()
-    assert "2 records are not shown: with the JAX that they were made with" in output
-    assert "one, cell 2, Pretend, JAX 0.9.9" in output, "nobody knows what the CPU gave"
-    assert "one, cell 3, Pretend, JAX 0.9.9" in output
-    assert "data-sync-id" not in of_another_jax.html("one")
+    assert "1 record not shown: made with a JAX that gives another output" in output
+    assert "one, cell 2 on Pretend, JAX 0.9.9" in output, "nobody knows what it gives"
+    assert of_another_jax.html("one").count("Pretend, JAX 0.9.9</label>") == 1
 
 
-def test_the_cpu_beside_it_can_be_a_snapshot_taken_elsewhere(pinned, tmp_path):
-    status, output = pinned.run("snapshot", "cpu.json")
-    assert status == 0, output
-    pinned_with(pinned, "0.1")
-    taken = pinned.root / "cpu.json"
-    arguments = ("record", "--on-cpu", str(taken), "--only", "two")
-    status, output = on_the_device(pinned, *arguments)
-    assert status == 0, output
-    assert "the CPU goes first" not in output
-    assert rows(output)["two"] == [0, 2, 0, 0]
-    snapshot = json.loads(taken.read_text())
-    snapshot["versions"]["jax"] = "0.1"
-    taken.write_text(json.dumps(snapshot))
-    status, output = on_the_device(pinned, *arguments)
+def test_a_cpu_with_another_jax_is_recorded_as_it_is(pinned):
+    status, output = pinned.run("record")
     assert status == 1
-    assert "taken on cpu with JAX 0.1, and here is JAX" in output
+    assert f"with JAX {version('jax')} is accepted already" in output
+    for name in ("one", "two"):
+        with_jax(pinned.stored(name), "0.1")
+    pinned.chapter("two", "import jax\njax.numpy.arange(3) + 2", "1 / 0", "print('on')")
+    status, output = pinned.run("record")
+    assert status == 0, output
+    assert rows(output)["two"] == [2, 0, 2, 1]
+    one, two = (read_page(pinned.stored(name)) for name in ("one", "two"))
+    assert (one.provenance.platform, one.provenance.jax) == ("cpu", version("jax"))
+    assert [cell.text for cell in one.cells[1:3]] == ["the same everywhere", ""]
+    assert [cell.failed for cell in two.cells] == [False, True, False]
+    assert two.cells[1].text == "ZeroDivisionError: division by zero"
 
 
 @pytest.mark.parametrize(
@@ -323,8 +280,8 @@ def test_the_simulated_device_is_another_one(tmp_path):
         front=FRONT,
     )
     book.index("one")
-    status, output = on_the_device(
-        book, "execute", flops=-1, temporaries=0.5, memory=1000, words="Out of memory"
+    status, output = book.run_on_a_device(
+        "execute", flops=-1, temporaries=0.5, memory=1000, words="Out of memory"
     )
     assert status == 1
     assert "JaxRuntimeError: Out of memory" in output
@@ -391,22 +348,3 @@ def test_a_record_says_when_it_was_made_and_on_a_gpu_with_which_driver(made, dri
     ran = executed(chapter("x"), gave(), provenance=made)
     found = module._with_provenance(ran, "570.2").run.provenance
     assert (found.date, found.driver) == ("1970-01-01", driver)
-
-
-def test_pins_of_the_same_jax_need_no_cpu_beside_them(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "execute", None)  # nothing is executed
-    settings = Settings(tmp_path, tmp_path / "cache")
-    nothing = Snapshot({}, {})
-    assert module._on_cpu(settings, None, Progress()) == nothing
-    own = dataclasses.replace(CPU, jax=version("jax"))
-    (tmp_path / "one.txt").write_text(write_pins([], own))
-    (tmp_path / "notes.txt").write_text("mine")
-    assert module._on_cpu(settings, tmp_path, Progress()) == nothing
-
-
-def test_a_snapshot_of_another_device_does_not_fit(tmp_path):
-    fits = Snapshot({"jax": version("jax"), "platform": "cpu"}, {})
-    assert module._fitting(fits, tmp_path) is fits
-    other = Snapshot({"jax": version("jax"), "platform": "gpu"}, {})
-    with pytest.raises(BookError, match="taken on gpu with JAX"):
-        module._fitting(other, tmp_path)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import myst_nb
 import pytest
 
 from executed_book.book import Book
-from executed_book.commands.render import CLIENTS, Rendering
+from executed_book.commands.render import Rendering
 from executed_book.errors import BookError
 
 
@@ -86,11 +85,3 @@ def test_a_full_disk_is_the_disks_own_to_say(work):
 
     with pytest.raises(OSError, match="No space"):
         render(work, full)
-
-
-@pytest.mark.parametrize("name", CLIENTS)
-def test_a_client_that_is_left_out_is_one_that_myst_nb_has(name):
-    """A stand-in must have the name that MyST-NB imports."""
-    path = Path(myst_nb.__file__).parents[1].joinpath(*name.split("."))
-    text = path.with_suffix(".py").read_text("utf-8")
-    assert f"class {CLIENTS[name]}(" in text

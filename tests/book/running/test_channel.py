@@ -21,23 +21,6 @@ def ends() -> Iterator[tuple[Channel, Channel]]:
     other.close()
 
 
-def test_what_is_sent_arrives_in_order(ends):
-    one, other = ends
-    one.send(at="cell", number=1)
-    one.send(at="result", text="\ud800 é\n", items=[1, None])
-    assert other.receive() == {"at": "cell", "number": 1}
-    assert other.receive() == {"at": "result", "text": "\ud800 é\n", "items": [1, None]}
-
-
-def test_nothing_is_waited_for_in_what_has_arrived(ends):
-    one, other = ends
-    assert other.arrived() == []
-    one.send(number=1)
-    one.send(number=2)
-    assert other.arrived() == [{"number": 1}, {"number": 2}]
-    assert other.is_open
-
-
 def test_a_message_that_is_not_whole_is_none_yet(ends):
     one, other = ends
     os.write(one.fileno(), b'{"a": ')
@@ -46,14 +29,6 @@ def test_a_message_that_is_not_whole_is_none_yet(ends):
     assert other.arrived() == [{"a": 1}]
     os.write(one.fileno(), b": 2}\n")
     assert other.receive() == {"b": 2}
-
-
-def test_a_large_message_is_one(ends):
-    one, other = ends
-    os.set_blocking(one.fileno(), True)
-    text = "x" * 100_000
-    one.send(text=text)
-    assert other.receive() == {"text": text}
 
 
 def test_the_last_words_of_an_end_that_is_gone_are_heard(ends):

@@ -17,7 +17,6 @@ from executed_book.running.chapters import (
     Finished,
     sets_what_imports_read,
 )
-from executed_book.running.jobs import CellJob
 from executed_book.running.progress import Progress
 from executed_book.settings import Settings
 
@@ -70,43 +69,6 @@ class Task(ChapterTask):
         assert self.ended(worker, status, late) is False
         [error] = self.errors
         return error
-
-
-def test_a_job_says_all_that_decides_what_cells_give():
-    job = Task(figures="themed", output_limit=7, folder="page").began
-    assert job.cells == (
-        CellJob("x = 1", False, False, ("x + 1",)),
-        CellJob("x", measured=True),
-    )
-    assert (job.leading, job.output_limit, job.project) == (("y",), 7, "/book")
-    assert (job.place, job.figures) == ("docs", "svg")
-    assert job.style["figure.facecolor"] == "none"
-    assert Task(folder="empty").began.place is None
-    assert Task(figures="png").began.figures == "png"
-
-
-def test_a_chapter_that_ran_has_a_run_with_where_it_was(monkeypatch):
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1000")
-    task = Task().hears(
-        {"at": "leading"},
-        {"at": "led", "values": [{"text": "0", "error": None}]},
-        {"at": "cell", "number": 1},
-        {"at": "result", "number": 1, "result": RESULT},
-        {"at": "cell", "number": 2},
-        {"at": "result", "number": 2, "result": RESULT},
-        {"at": "end"},
-        DONE,
-    )
-    assert task.ended(None, 0, False) is False  # type: ignore[arg-type]
-    [finished] = task.runs
-    run = finished.run
-    assert (run.docname, run.executed, run.seconds) == ("one", 1000, 1.0)
-    assert run.leading[0].text == "0"
-    assert run.results[0].outputs == (printed("1\n"),)
-    assert (run.provenance.platform, run.provenance.device_count) == ("cpu", 2)
-    assert run.provenance.jax
-    assert list(finished.depends["distributions"]) == ["numpy"]
-    assert task.errors == []
 
 
 def test_every_message_gives_the_limit_of_a_cell_anew(monkeypatch):

@@ -22,13 +22,6 @@ def temporary(tmp_path, monkeypatch) -> Path:
     return tmp_path
 
 
-def test_a_folder_is_there_while_it_is_used(temporary):
-    with run_folder() as folder:
-        assert folder.parent == temporary
-        (folder / "work").mkdir()
-    assert list(temporary.iterdir()) == []
-
-
 def test_a_folder_goes_when_what_it_is_for_fails(temporary):
     with pytest.raises(KeyError), run_folder():
         raise KeyError
@@ -111,14 +104,6 @@ print(children())
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux adopts orphans")
 def test_every_descendant_is_ended_wherever_it_went():
     assert run(ORPHANS) == "[]\n"
-
-
-def test_who_has_no_children_ends_none():
-    code = (
-        "from executed_book.running.processes import children, end_descendants\n"
-        "end_descendants(); print(children())"
-    )
-    assert run(code) == "[]\n"
 
 
 BOUND = """

@@ -33,16 +33,6 @@ def test_python_is_steered_by_the_builder_alone(monkeypatch):
     assert found["JAX_ENABLE_X64"] == "1"
 
 
-def test_defaults_are_what_nobody_chose(monkeypatch):
-    monkeypatch.delenv("JAX_PLATFORMS", raising=False)
-    monkeypatch.delenv("MPLBACKEND", raising=False)
-    found = worker_environment()
-    assert (found["JAX_PLATFORMS"], found["MPLBACKEND"]) == ("cpu", "agg")
-    monkeypatch.setenv("JAX_PLATFORMS", "cuda")
-    assert worker_environment()["JAX_PLATFORMS"] == "cuda"
-    assert worker_environment({"JAX_PLATFORMS": "tpu"})["JAX_PLATFORMS"] == "tpu"
-
-
 def test_folders_of_modules_are_named_from_here(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["src", "/opt/lib"]))
@@ -74,26 +64,11 @@ def ends(tmp_path):
     made.close()
 
 
-def test_letting_go_closes_what_the_worker_lives_by(ends):
-    ends.worker.let_go()
-    assert os.read(ends.life, 1) == b""
-    ends.worker.let_go()  # once more does nothing
-
-
 def test_a_worker_goes_on_when_it_is_told_to(ends):
     ends.worker.go_on()
     assert ends.theirs.recv(100) == b'{"at": "go"}\n'
     ends.theirs.close()
     ends.worker.go_on()  # one that has ended cannot, and that is no fault
-
-
-@pytest.mark.parametrize(
-    ("said", "status"),
-    [(b'{"status": -9}', -9), (b'{"status": 0}', 0), (b'{"status": null}', None)],
-)
-def test_how_a_worker_ended(ends, said, status):
-    os.write(ends.end, said)
-    assert ends.worker.status() == status
 
 
 def test_a_worker_whose_watcher_was_killed_has_no_status(tmp_path):

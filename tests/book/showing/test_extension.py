@@ -40,6 +40,7 @@ def showing(tmp_path: Path) -> Showing:
         html_baseurl="",
         executed_book_colab="",
         executed_book_install_also={},
+        executed_book_offer_also={},
         executed_book_install_line=None,
     )
     app.builder = SimpleNamespace(name="html", format="html")
@@ -125,7 +126,10 @@ def test_what_is_wrong_with_the_book_stops_sphinx(showing):
 
 
 def offered(showing: Showing, docname: str, body: str | None) -> dict[str, Any]:
-    group = {"label": "download-buttons", "buttons": ["theme's"]}
+    group = {
+        "label": "download-buttons",
+        "buttons": [{"label": "download-pdf-button", "text": ".pdf"}],
+    }
     context = {
         "body": body,
         "pathto": lambda name, resource: "../#",
@@ -148,7 +152,8 @@ def test_a_chapter_can_be_taken_in_three_forms(showing, tmp_path):
     [_, cell] = json.loads((folder / "one.ipynb").read_text())["cells"]
     assert cell["outputs"] == [printed("a\n")]
     first, *_, last = context["header_buttons"][1]["buttons"]
-    assert (first["url"], last) == ("../_downloads/one.ipynb", "theme's")
+    assert first["url"] == "../_downloads/one.ipynb"
+    assert last["text"] == "Print, or save as PDF"
     assert context["header_buttons"][0] == {"label": "other"}
 
 

@@ -9,8 +9,8 @@ import nbformat
 import pytest
 
 from executed_book.book import ExecutedPage
+from executed_book.checking.elsewhere import Record
 from executed_book.model import Cell, Prose, Statement
-from executed_book.platforms.records import Record
 from executed_book.programs import program
 from executed_book.programs.cells import SourceCell
 from executed_book.programs.snippets import Snippets
@@ -107,7 +107,7 @@ def test_the_output_after_a_question_is_folded(text, is_folded):
 
 
 def test_records_follow_the_cell_that_they_are_of():
-    record = Record(1, "digest", [printed("2\n")], GPU)
+    record = Record(GPU, [printed("2\n")])
     made = notebook_of(page(records={1: [record]}))
     assert [source for _, source in cells(made)] == [
         "# One",

@@ -8,8 +8,8 @@ import pytest
 from docutils import nodes
 
 from executed_book.book import ExecutedPage
+from executed_book.checking.elsewhere import Record
 from executed_book.model import Cell
-from executed_book.platforms.records import Record
 from executed_book.programs.snippets import Snippets
 from executed_book.showing.stamp import devices, stamp, where
 
@@ -74,5 +74,5 @@ def test_a_page_that_varies_says_where_it_was_recorded_or_that_it_was_not():
     assert text(page(varies)).endswith(
         ". No accelerator has been recorded for this page yet."
     )
-    records = [Record(1, "a", [], GPU), Record(1, "b", [], GPU)]
+    records = [Record(GPU, []), Record(GPU, [])]
     assert text(page(varies, records={1: records})).count("Recorded on") == 1

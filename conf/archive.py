@@ -1,0 +1,124 @@
+"""The whole book to take along: as a zip that reads offline, and as a list of texts.
+
+The wheel of the instruments goes with it, for the notebooks.
+
+The zip holds the same bytes in every build of the same pages: its members stand in one
+order, and all bear one date.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pages import said_of
+from sphinx.application import Sphinx
+from sphinx.errors import ExtensionError
+
+_LONG_AGO = (1980, 1, 1, 0, 0, 0)  # the first date that a zip can hold
+_NOT_IN_IT = ("jupyter_execute", ".buildinfo", "_static/locales", "_static/scripts")
+
+
+def pack(site: Path, name: str) -> Path:
+    """Pack the site into one file below its own downloads, unless that holds it."""
+    target = site / "_downloads" / f"{name}.zip"
+    target.parent.mkdir(exist_ok=True)
+    members = {
+        f"{name}/{path.relative_to(site).as_posix()}": path.read_bytes()
+        for path in sorted(_files(site))
+    }
+    if _holds(target, members):
+        return target
+    target.unlink(missing_ok=True)
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as packed:
+        for inside, content in members.items():
+            member = zipfile.ZipInfo(inside, _LONG_AGO)
+            member.compress_type = zipfile.ZIP_DEFLATED
+            packed.writestr(member, content)
+    return target
+
+
+def _holds(target: Path, members: dict[str, bytes]) -> bool:
+    """Whether a zip of an earlier build has just these members, by their checksums."""
+    try:
+        with zipfile.ZipFile(target) as packed:
+            kept = [(m.filename, m.file_size, m.CRC) for m in packed.infolist()]
+    except (OSError, zipfile.BadZipFile):
+        return False
+    return kept == [
+        (inside, len(content), zlib.crc32(content))
+        for inside, content in members.items()
+    ]
+
+
+def _files(site: Path) -> Iterator[Path]:
+    for path in site.rglob("*"):
+        inside = path.relative_to(site).as_posix()
+        if (
+            path.is_file()
+            and not inside.startswith(_NOT_IN_IT)
+            and path.suffix != ".zip"
+        ):
+            yield path
+
+
+def list_of_texts(app: Sphinx) -> str:
+    """What `llms.txt` says: each page as Markdown, with what it is about."""
+    base = app.config.html_baseurl.rstrip("/")
+    lines = [
+        f"# {app.config.project}",
+        "",
+        f"> {said_of(app.env, app.config.root_doc)}",
+        "",
+    ]
+    for docname in sorted(app.env.found_docs):
+        title = app.env.titles[docname].astext()
+        place = (
+            f"{base}/_downloads/{docname}.md" if base else f"_downloads/{docname}.md"
+        )
+        about = said_of(app.env, docname)
+        lines.append(f"- [{title}]({place})" + (f": {about}" if about else ""))
+    return "\n".join(lines) + "\n"
+
+
+def make_wheel(root: Path, folder: Path, name: str) -> None:
+    """Build the package of the instruments for those who take a notebook along.
+
+    Raises:
+        ExtensionError: no wheel of that name came of it.
+    """
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel"]
+    made = subprocess.run(
+        [*command, "-d", str(folder)],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if made.returncode or not (folder / name).is_file():
+        raise ExtensionError(f"no wheel {name}: {made.stdout}{made.stderr}")
+
+
+def write(app: Sphinx, exception: Exception | None) -> None:
+    """Write all of it, when the site is finished."""
+    if exception is None and app.builder.format == "html":
+        site = Path(app.outdir)
+        if app.config.whole_wheel:
+            make_wheel(
+                Path(app.confdir).parent, site / "_downloads", app.config.whole_wheel
+            )
+        (site / "llms.txt").write_text(list_of_texts(app), "utf-8")
+        pack(site, app.config.archive_name)
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Pack the site once everything else has been written."""
+    app.add_config_value("archive_name", "book", "", (str,))
+    app.add_config_value("whole_wheel", "", "", (str,))
+    app.connect("build-finished", write, priority=950)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

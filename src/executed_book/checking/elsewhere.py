@@ -1,0 +1,158 @@
+"""What cells gave in other places: on a GPU, or with another JAX, while it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from pathlib import Path
+
+from ..model import Cell, CellResult, Executed, Output, Provenance
+from .comparison import same_output
+from .stored import (
+    RELATIVE_TOLERANCE,
+    StoredCell,
+    StoredPage,
+    outputs_of,
+    read_page,
+    stored_path,
+    stored_source,
+)
+from .text import pinned_text
+
+
+@dataclass(frozen=True)
+class Record:
+    """What one cell gave on another device, for a tab beside the page's own output."""
+
+    provenance: Provenance
+    outputs: list[Output]
+
+    @property
+    def label(self) -> str:
+        """The device, as the reader chooses it."""
+        return self.provenance.device_kind
+
+
+@dataclass
+class Records:
+    """The records of a page.
+
+    Attributes:
+        holding: those that are shown, by the number of their cell.
+        stale: of each device, how many cells have changed since.
+        misleading: the numbers of cells whose record was made with another JAX, where
+            the CPU gave another output too, or nobody knows which: beside the page's
+            own, the device would seem to be the reason.
+    """
+
+    holding: dict[int, list[Record]] = field(default_factory=dict)
+    stale: dict[str, int] = field(default_factory=dict)
+    misleading: dict[str, list[int]] = field(default_factory=dict)
+
+
+def recorded_elsewhere(folder: Path) -> dict[str, list[Path]]:
+    """The files of all pages that were recorded on another device than a CPU."""
+    found: dict[str, list[Path]] = {}
+    for place in sorted(folder.glob("*")):
+        if not place.name.startswith("cpu-"):
+            for path in sorted(place.rglob("*.txt")):
+                docname = path.relative_to(place).with_suffix("").as_posix()
+                found.setdefault(docname, []).append(path)
+    return found
+
+
+def records_of(
+    executed: Executed,
+    paths: Sequence[Path],
+    folder: Path,
+    needs: Callable[[int], set[int]],
+) -> Records:
+    """The records of a page in these files, as far as they hold.
+
+    Records of the kind of device that the page itself ran on are left out.
+
+    Raises:
+        PageError: a file cannot be read.
+    """
+    here = executed.run.provenance
+    records = Records()
+    for page in map(read_page, paths):
+        where = page.provenance
+        if where.device_kind == here.device_kind:
+            continue
+        holding = still_holding(page, executed, needs)
+        if changed := len(page.cells) - len(holding):
+            records.stale[where.device_kind] = changed
+        path = stored_path(folder, where.jax, executed.chapter.docname)
+        on_cpu = {}
+        if where.jax != here.jax and path.exists():
+            on_cpu = still_holding(read_page(path), executed, needs)
+        for cell, result in executed:
+            stored = holding.get(cell.number)
+            if stored is None or not _is_another(cell, result, stored):
+                continue
+            if (
+                here.platform == "cpu"
+                and where.jax != here.jax
+                and not (cell.varies or is_same(on_cpu.get(cell.number), result))
+            ):
+                named = f"{where.device_kind}, JAX {where.jax}"
+                records.misleading.setdefault(named, []).append(cell.number)
+            else:
+                record = Record(where, outputs_of(stored))
+                records.holding.setdefault(cell.number, []).append(record)
+    return records
+
+
+def _is_another(cell: Cell, result: CellResult, stored: StoredCell) -> bool:
+    """Whether there is something to show beside what the cell gave here."""
+    if stored.failed or not stored.parts:
+        return False
+    return cell.varies or not is_same(stored, result)
+
+
+def is_same(stored: StoredCell | None, result: CellResult) -> bool:
+    """Whether a cell gave what is stored of it."""
+    if stored is None:
+        return False
+    text = pinned_text(result.outputs)
+    return same_output(stored.output, text, RELATIVE_TOLERANCE) is None
+
+
+def still_holding(
+    page: StoredPage, executed: Executed, needs: Callable[[int], set[int]]
+) -> dict[int, StoredCell]:
+    """The stored cells that a chapter still has, by their number there."""
+    sources = [stored_source(cell) for cell in executed.chapter.cells]
+    return same_cells(page.code_cells, sources, needs)
+
+
+def same_cells(
+    stored: list[StoredCell], sources: list[str], needs: Callable[[int], set[int]]
+) -> dict[int, StoredCell]:
+    """The stored cells that are still the same, by their number among the `sources`.
+
+    A cell is the same if its source and those of all that it needs are as they were:
+    what it needed when it was stored, and what it `needs` now. Where that was not
+    stored, it is all above it.
+    """
+    pairs = list(_pairs([cell.source for cell in stored], sources))
+    then, now = {i + 1 for i, _ in pairs}, {j + 1 for _, j in pairs}
+    is_whole = len(stored) == len(sources) == len(pairs)
+    return {
+        j + 1: stored[i]
+        for i, j in pairs
+        if is_whole or (_needed(stored[i], i) <= then and needs(j + 1) <= now)
+    }
+
+
+def _pairs(old: list[str], new: list[str]) -> Iterator[tuple[int, int]]:
+    """The positions, in both, of what is the same, in their order."""
+    matcher = SequenceMatcher(None, old, new, autojunk=False)
+    for i, j, size in matcher.get_matching_blocks():
+        yield from ((i + k, j + k) for k in range(size))
+
+
+def _needed(cell: StoredCell, position: int) -> frozenset[int]:
+    return frozenset(range(1, position + 1)) if cell.needs is None else cell.needs

@@ -1,0 +1,189 @@
+"""What a reader takes away of a page: it as Markdown, and it as a notebook.
+
+Both are made from the finished page, so they read as it does: values are filled in and
+links lead to the site. Of a notebook the code is the chapter's, and the outputs are
+those of its run.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+from bs4 import BeautifulSoup, Tag
+from markdownify import MarkdownConverter
+
+from ..book import ExecutedPage
+from ..model import Output
+from .notebook import NotebookCell
+
+#: What is on a page and says nothing on paper.
+_LEFT_OUT = (
+    ".headerlink, .program-holder, .no-program, .only-dark, .sd-tab-set > input,"
+    " script, style, summary > .expanded"
+)
+_FENCED = re.compile(r"(^(?:`{3,})[^`\n]*\n.*?^`{3,}$)", re.MULTILINE | re.DOTALL)
+
+#: Stands for a code cell while the rest of a page becomes Markdown. Letters and digits
+#: alone: anything else would be escaped on the way.
+_CELL = "CODECELL{}ENDOFCELL"
+_CELLS = re.compile(r"\s*CODECELL(\d+)ENDOFCELL\s*")
+
+
+class _Writer(MarkdownConverter):
+    """HTML to Markdown, with formulas as TeX and code in fences of its language."""
+
+    def convert_math(self, element: Tag, text: str, parent_tags: Any) -> str:
+        formula = str(element.get("alttext") or element.get_text())
+        block = element.get("display") == "block"
+        return f"\n\n$$\n{formula}\n$$\n\n" if block else f"${formula}$"
+
+    def convert_pre(self, element: Tag, text: str, parent_tags: Any) -> str:
+        code = element.get_text().strip("\n")
+        fence = "`" * max([3, *(len(run) + 1 for run in re.findall("`+", code))])
+        return f"\n\n{fence}{_language(element)}\n{code}\n{fence}\n\n"
+
+    def convert_summary(self, element: Tag, text: str, parent_tags: Any) -> str:
+        return f"\n\n**{' '.join(text.split())}**\n\n" if text.strip() else ""
+
+    def convert_dt(self, element: Tag, text: str, parent_tags: Any) -> str:
+        return f"\n\n**{' '.join(text.split())}**\n\n"
+
+    def convert_dd(self, element: Tag, text: str, parent_tags: Any) -> str:
+        return f"\n\n{text.strip()}\n\n"
+
+
+def _language(code: Tag) -> str:
+    if code.find_parent(class_="cell_output"):
+        return "text"
+    block = code.find_parent(class_=re.compile(r"^highlight-"))
+    names = block.get("class") if block else None
+    found = [str(n)[10:] for n in names or () if str(n).startswith("highlight-")]
+    known = {"ipython3": "python", "python3": "python", "default": "", "none": "text"}
+    return known.get(found[0], found[0]) if found else ""
+
+
+def markdown_of(page: BeautifulSoup) -> str:
+    """A readable page as Markdown, with what its cells gave.
+
+    >>> markdown_of(readable("<h1>One</h1><p>A <b>b</b></p>", "a", ""))
+    '# One\\n\\nA **b**\\n'
+    """
+    text = _Writer(heading_style="ATX", bullets="-").convert_soup(page)
+    parts = _FENCED.split(text)  # the text between the fences, and they themselves
+    parts[::2] = [re.sub(r"\n{3,}", "\n\n", part) for part in parts[::2]]
+    return "".join(parts).strip() + "\n"
+
+
+def readable(body: str, page: str, site: str) -> BeautifulSoup:
+    """A page's body with what is said, and with whole addresses.
+
+    Where the site has no address, what leads to its pages is text: a link would be dead
+    wherever a reader keeps the file.
+
+    >>> link = '<a class="headerlink">#</a><a href="b.html">b</a>'
+    >>> readable(link, "n/a", "https://s.dev"), readable(link, "n/a", "")
+    (<a href="https://s.dev/n/b.html">b</a>, b)
+    """
+    soup = BeautifulSoup(body, "html.parser")
+    # First what is most of a page, so that less has to be looked through.
+    for lens in soup.find_all("div", class_="ja-lens"):
+        lens.replace_with("(Here the page has a figure to point at.)")
+    for element in soup.select(_LEFT_OUT):
+        element.decompose()
+    for drawn in soup.select("svg[aria-label]"):  # a notebook shows no SVG in its text
+        drawn.replace_with(f"(A drawing. {drawn['aria-label']})")
+    for element in soup.select("a[href], img[src]"):
+        name = "href" if element.name == "a" else "src"
+        address = str(element[name])
+        if site:
+            element[name] = absolute(address, page, site)
+        elif urlsplit(address).scheme:
+            continue
+        elif element.name == "a":
+            element.unwrap()
+        else:
+            element.replace_with(f"(A figure. {element.get('alt') or ''})")
+    return soup
+
+
+def absolute(address: str, page: str, site: str) -> str:
+    """An address on a page, from the site's own."""
+    return urljoin(f"{site.rstrip('/')}/{page}.html", address)
+
+
+def notebook_of_page(
+    plain: str, page: BeautifulSoup, executed: ExecutedPage, first: str
+) -> str:
+    """A chapter's notebook as its page reads, with the outputs of its run.
+
+    Args:
+        plain: the notebook as written, whose code cells are taken.
+        page: the page as it is readable, which is taken apart.
+        first: a line of installation for a first cell; none where it is empty.
+    """
+    notebook = json.loads(plain)
+    code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    results = executed.executed.run.results
+    for number, (cell, result) in enumerate(zip(code, results, strict=True), 1):
+        cell["outputs"] = [_numbered(output, number) for output in result.outputs]
+        cell["execution_count"] = number
+    cells = [*_installing(first), *_told(code, page)]
+    for nth, cell in enumerate(cells):
+        cell["id"] = f"part-{nth}"
+    notebook["cells"] = cells
+    return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
+
+
+def _numbered(output: Output, number: int) -> Output:
+    if output["output_type"] == "execute_result":
+        return {**output, "execution_count": number}
+    return output
+
+
+def _installing(first: str) -> list[NotebookCell]:
+    if not first:
+        return []
+    beside = re.findall(r"(?<= \./)\S+", first)
+    taken = "".join(
+        f"# Put {name} beside it: the same menu has it.\n" for name in beside
+    )
+    source = f"# What this notebook needs; run it once.\n{taken}{first}"
+    return [
+        {
+            "cell_type": "code",
+            "execution_count": None,
+            "metadata": {},
+            "outputs": [],
+            "source": source,
+        }
+    ]
+
+
+def _told(code: list[NotebookCell], soup: BeautifulSoup) -> Iterator[NotebookCell]:
+    """The page's text with the code cells in their places, and all of them."""
+    sources = ["".join(cell["source"]).strip() for cell in code]
+    shown = -1
+    for box in soup.select("div.cell"):
+        block = box.select_one(".cell_input pre")
+        text = block.get_text().strip() if block else ""
+        # A cell that the page does not show goes with the next one that it shows.
+        later = [k for k in range(shown + 1, len(code)) if sources[k] == text]
+        if later:
+            shown = later[0]
+            box.replace_with(soup.new_string(f"\n{_CELL.format(shown)}\n"))
+        else:
+            box.decompose()
+    # Texts and numbers of cells in turns; all cells that remain follow the last text.
+    parts = _CELLS.split(markdown_of(soup))
+    done = 0
+    for text, number in zip(
+        parts[::2], [*parts[1::2], str(len(code) - 1)], strict=True
+    ):
+        if text.strip():
+            yield {"cell_type": "markdown", "metadata": {}, "source": text.strip("\n")}
+        yield from code[done : int(number) + 1]
+        done = max(done, int(number) + 1)

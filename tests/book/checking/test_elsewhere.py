@@ -1,0 +1,209 @@
+"""Records of other devices: shown while they hold, left out when they are stale."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from executed_book.checking.elsewhere import (
+    recorded_elsewhere,
+    records_of,
+    same_cells,
+)
+from executed_book.checking.stored import (
+    Part,
+    StoredCell,
+    StoredPage,
+    stored_path,
+    write_page,
+)
+from executed_book.model import Cell
+
+from ..conftest import FRONT, TinyBook, copy_of, new_book
+from ..made import CPU, GPU, chapter, executed, gave, shown
+
+ON_CPU = FRONT.replace("---\n\n", "executed_book: {platform: cpu}\n---\n\n")
+
+
+@pytest.fixture(scope="module")
+def recorded_once(tmp_path_factory: pytest.TempPathFactory) -> TinyBook:
+    """A book with accepted outputs, and recorded on a device called Pretend."""
+    book = new_book(tmp_path_factory.mktemp("records"))
+    (book.root / "outputs" / "cells").mkdir(parents=True)
+    book.chapter(
+        "one",
+        "import jax\nscale = 2",
+        "print('the same everywhere')",
+        ":tags: [device]\nprint(scale, jax.devices()[0].device_kind)\nassert scale",
+        ":tags: [measured]\n:alt: A line\n"
+        "import time\nimport matplotlib.pyplot as plt\n"
+        "plt.plot([0, time.time()])\nplt.show()\nassert scale",
+    )
+    book.chapter(
+        "here",
+        ":tags: [device]\nimport jax\njax.devices()[0].platform\nassert jax\nprint(1)",
+        front=ON_CPU,
+    )
+    book.index("one", "here")
+    status, output = book.run("pin")
+    assert status == 0, output
+    status, output = book.run_on_a_device("record")
+    assert status == 0, output
+    return book
+
+
+@pytest.fixture
+def recorded(recorded_once: TinyBook, tmp_path: Path) -> TinyBook:
+    return copy_of(recorded_once, tmp_path)
+
+
+def test_a_record_stands_beside_the_pages_own_output_with_its_provenance(recorded):
+    assert "2 cells show a record of Pretend" in recorded.built()
+    page = recorded.html("one")
+    assert page.count('data-sync-id="pretend"') == 2, "one tab for each cell"
+    assert page.count('data-sync-id="cpu"') == 2
+    assert "2 Pretend" in page
+    assert "2 cpu" in page
+    where = "Recorded on 1 × Pretend, JAX "
+    assert page.count(where) == 3, "at both cells and in the page's stamp"
+    assert page.count("<img") == 4, "two figures, each with its dark twin"
+    assert "data-sync-id" not in recorded.html("here")
+    stored = recorded.stored("one", "pretend")
+    assert sorted(p.name for p in stored.parent.iterdir()) == ["one-4-1.svg", "one.txt"]
+
+
+def test_a_stale_record_is_listed_and_not_shown(recorded):
+    path = recorded.root / "docs" / "one.md"
+    path.write_text(path.read_text().replace("scale = 2", "scale = 3"))
+    assert recorded.run("pin")[0] == 0
+    output = recorded.built()
+    # The second cell needs nothing of the first.
+    assert "records are stale and not shown" in output
+    assert "one, 3 cells on Pretend" in output
+    assert "2 Pretend" not in recorded.html("one")
+
+
+def test_without_records_the_page_says_so_and_is_the_cpus(recorded):
+    recorded.stored("one", "pretend").unlink()
+    assert "0 cells show a record of another platform" in recorded.built()
+    page = recorded.html("one")
+    assert "data-sync-id" not in page
+    assert "No accelerator has been recorded for this page yet" in page
+
+
+def test_a_new_record_renders_the_page_anew(recorded):
+    recorded.built()
+    path = recorded.stored("one", "pretend")
+    path.write_text(path.read_text().replace("2 Pretend", "2 of it"))
+    recorded.built()
+    assert "2 of it" in recorded.html("one")
+
+
+def test_a_broken_record_is_named(recorded):
+    path = recorded.stored("one", "pretend")
+    path.write_text(path.read_text().replace("# end\n", ""))
+    status, output = recorded.build()
+    assert status == 1
+    assert f"{path.relative_to(recorded.root)}:1: not a file of outputs" in output
+
+
+def test_a_record_of_a_page_that_is_gone_is_listed(recorded):
+    (recorded.root / "docs" / "one.md").unlink()
+    recorded.index("here")
+    assert recorded.run("pin")[0] == 0
+    assert "one, which is no page that was executed" in recorded.built()
+
+
+# -- one page at a time
+
+
+def stored(source: str, text: str = "2", **fields) -> StoredCell:
+    return StoredCell(source, (Part(text),), **{"needs": frozenset(), **fields})
+
+
+def needs_nothing(number: int) -> set[int]:
+    return set()
+
+
+def records(folder, *cells, jax=CPU.jax, on_cpu=None, here=CPU, tags=()):
+    """The records of a page whose only cell gave 1.0 here."""
+    where = dataclasses.replace(GPU, jax=jax)
+    if on_cpu is not None:
+        other = dataclasses.replace(CPU, jax=jax, date="2001-02-03")
+        page = StoredPage(other, (stored("x", on_cpu),))
+        write_page(page, stored_path(folder, jax, "one"))
+    path = stored_path(folder, jax, "one", GPU.device_kind)
+    write_page(StoredPage(where, cells), path)
+    [paths] = recorded_elsewhere(folder).values()
+    made = chapter(Cell(1, "x", 5, tags=frozenset(tags)))
+    ran = executed(made, gave(shown("1.0")), provenance=here)
+    return records_of(ran, paths, folder, needs_nothing)
+
+
+@pytest.mark.parametrize(
+    ("cell", "tags", "is_shown"),
+    [
+        (stored("x", "2"), (), True),
+        (stored("x", "1.0"), (), False),
+        (stored("x", "1.00001"), (), False),
+        (stored("x", "1.0"), ("measured",), True),
+        (stored("x", "2", failed=True), (), False),
+        (StoredCell("x", needs=frozenset()), ("measured",), False),
+    ],
+    ids=["another", "same", "rounding", "varies", "failed", "empty"],
+)
+def test_what_has_a_tab(tmp_path, cell, tags, is_shown):
+    found = records(tmp_path, cell, tags=tags)
+    assert (list(found.holding), found.stale) == ([1] if is_shown else [], {})
+
+
+def test_a_record_of_the_pages_own_kind_of_device_is_left_out(tmp_path):
+    assert records(tmp_path, stored("x"), here=GPU).holding == {}
+
+
+@pytest.mark.parametrize(
+    ("fields", "tags", "holds"),
+    [
+        ({"jax": "0.11"}, (), False),
+        ({"jax": "0.11", "on_cpu": "1.0"}, (), True),
+        ({"jax": "0.11", "on_cpu": "2"}, (), False),
+        ({"jax": "0.11"}, ("measured",), True),
+        ({}, (), True),
+    ],
+)
+def test_a_record_of_another_jax_holds_where_only_the_device_can_be_why(
+    tmp_path, fields, tags, holds
+):
+    found = records(tmp_path, stored("x"), tags=tags, **fields)
+    named = {} if holds else {"NVIDIA H200, JAX 0.11": [1]}
+    assert (bool(found.holding), found.misleading) == (holds, named)
+
+
+#: Three cells, of which the third needed the first.
+ABC = [stored("a"), stored("b"), stored("c", needs=frozenset({1}))]
+
+
+@pytest.mark.parametrize(
+    ("sources", "needs", "same"),
+    [
+        ("abc", {3: {1}}, {1, 2, 3}),
+        ("aXbc", {4: {1}}, {1, 3, 4}),
+        ("ac", {2: {1}}, {1, 2}),
+        ("Xbc", {3: {1}}, {2}),
+        ("bc", {}, {1}),
+        ("abXc", {4: {1, 3}}, {1, 2}),
+    ],
+    ids=["all", "one more", "one less", "changed", "needed one gone", "new need"],
+)
+def test_a_cell_is_the_same_with_all_that_it_needs(sources, needs, same):
+    found = same_cells(ABC, list(sources), lambda n: needs.get(n, set()))
+    assert found.keys() == same
+
+
+def test_what_nobody_knows_the_needs_of_needs_all_above_it():
+    unknown = [dataclasses.replace(cell, needs=None) for cell in ABC]
+    assert same_cells(unknown, list("abc"), needs_nothing).keys() == {1, 2, 3}
+    assert same_cells(unknown, list("abX"), needs_nothing).keys() == {1, 2}
+    assert same_cells(unknown, list("Xbc"), needs_nothing).keys() == set()

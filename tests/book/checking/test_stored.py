@@ -1,0 +1,142 @@
+"""What cells gave, as files: written, read again, and named where they are broken."""
+
+from __future__ import annotations
+
+import pytest
+
+from executed_book.checking.stored import (
+    Part,
+    StoredCell,
+    StoredPage,
+    is_accepted,
+    outputs_of,
+    page_text,
+    read_page,
+    recorded_page,
+    write_page,
+)
+from executed_book.errors import PageError
+from executed_book.model import Cell, Provenance
+
+from ..made import GPU, chapter, executed, figure, gave, printed, shown
+
+ACCEPTED = Provenance("cpu", "cpu", 1, "0.12.0", "", "")
+
+
+def stored(source: str, *texts: str, **fields) -> StoredCell:
+    return StoredCell(source, tuple(map(Part, texts)), **fields)
+
+
+def test_accepted_outputs_are_the_same_after_their_file(tmp_path):
+    page = StoredPage(
+        ACCEPTED,
+        (
+            stored("", "{value} x = 1"),
+            stored("a = 1\n\nb = 2"),
+            stored("print('\\n>>> x\\n| y')", "\n>>> x\n| y\n\nz\n# end"),
+            stored("t()", varies=True),
+        ),
+    )
+    path = tmp_path / "part" / "one.txt"
+    write_page(page, path)
+    assert read_page(path) == page
+    assert is_accepted(path)
+
+
+WHOLE = [
+    *(printed("a\nb\n"), printed("c", "stderr"), shown("1", html="<b>\n1</b>")),
+    *(figure("<svg>\n1</svg>"), figure("<svg>2</svg>"), printed("end")),
+    {"output_type": "error", "ename": "E", "evalue": "a", "traceback": ["x"]},
+    {
+        "output_type": "display_data",
+        "data": {"image/png": "AAEC", "text/plain": "<Figure>"},
+        "metadata": {},
+    },
+]
+
+
+def recorded() -> StoredPage:
+    """A page of a GPU: one cell is stored whole, one is not, and one failed."""
+    varies = Cell(2, "y", 20, tags=frozenset({"measured"}))
+    run = executed(
+        chapter("x", varies, "z"),
+        *(gave(*WHOLE), gave(printed("0.1 s")), gave(shown("1", html="<b>1</b>"))),
+        provenance=GPU,
+    )
+    return recorded_page(run, lambda n: set(range(1, n)), failed={3}, shown={1})
+
+
+def test_a_record_is_the_same_after_its_files(tmp_path):
+    path = tmp_path / "one.txt"
+    write_page(recorded(), path)
+    assert read_page(path) == recorded()
+    assert not is_accepted(path)
+    names = {p.name for p in tmp_path.iterdir()}
+    assert names == {
+        *("one.txt", "one-1-2.html", "one-1-3.svg", "one-1-4.svg", "one-1-6.png")
+    }
+
+
+def test_a_record_is_text_for_a_review():
+    assert page_text(recorded(), "one").partition("\n\n")[2] == (
+        ">>> x\n| a\n| b\n| c\n: 1\n@ one-1-2.html\n"
+        ": [image/svg+xml]\n@ one-1-3.svg\n: [image/svg+xml]\n@ one-1-4.svg\n"
+        "| end\n| E: a\n: [image/png]\n@ one-1-6.png\n\n"
+        ">>> y\n# needs 1\n~\n\n"
+        ">>> z\n# needs 1 2\n!\n| 1\n\n# end\n"
+    )
+
+
+def test_what_is_shown_of_a_record():
+    whole, varying, _ = recorded().cells
+    text, html, first, *_ = outputs_of(whole)
+    assert text == printed("a\nb\nc\n")
+    assert html["data"] == {"text/html": "<b>\n1</b>", "text/plain": "1"}
+    assert first["data"]["image/svg+xml"] == "<svg>\n1</svg>"
+    assert outputs_of(varying) == []
+
+
+def test_new_records_leave_the_figures_of_a_chapter_whose_name_begins_alike(tmp_path):
+    cell = StoredCell("x", (Part("[figure]", "image/svg+xml", "<svg/>"),))
+    for name in ("timing", "timing-2"):
+        write_page(StoredPage(GPU, (cell,)), tmp_path / f"{name}.txt")
+    write_page(StoredPage(GPU, ()), tmp_path / "timing.txt")
+    left = sorted(path.name for path in tmp_path.iterdir())
+    assert left == ["timing-2-1-1.svg", "timing-2.txt", "timing.txt"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "reason"),
+    [
+        ("# end\n", "", 1, "its last line is not '# end': it has been cut"),
+        ("# end\n", "# en", 1, "it has been cut"),
+        ("# JAX 0.12.0", "# Notes", 1, "it begins with '# Notes"),
+        ("# device_count 1\n", "", 1, "invalid literal for int()"),
+        ("# jaxlib 0.12.0\n", "", 1, "missing 1 required positional argument"),
+        ("# needs 1\n", "# needs x\n", 24, "invalid literal for int()"),
+        ("# needs 1\n", "<<<<<<< ours\n", 24, "it holds the line '<<<<<<< ours'"),
+        ("@ one-1-3.svg", "@ gone.svg", 9, "No such file"),
+    ],
+)
+def test_a_file_that_is_broken_is_named_with_the_line(tmp_path, old, new, line, reason):
+    path = tmp_path / "one.txt"
+    write_page(recorded(), path)
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    with pytest.raises(PageError) as caught:
+        read_page(path)
+    error = caught.value
+    assert (error.path, error.line) == (path, line)
+    assert error.message.startswith("not a file of outputs: ")
+    assert reason in error.message
+
+
+@pytest.mark.parametrize("content", [b"# JAX 1, cpu\n\n>>> s\xe9\n", b"", b"# Notes\n"])
+def test_what_is_no_file_of_outputs(tmp_path, content):
+    path = tmp_path / "one.txt"
+    assert not is_accepted(path)
+    path.write_bytes(content)
+    assert not is_accepted(path) or content.startswith(b"# JAX")
+    with pytest.raises(PageError, match="not a file of outputs"):
+        read_page(path)

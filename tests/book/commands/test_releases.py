@@ -1,0 +1,170 @@
+"""The page of what other releases change: from stored files, what is alike once."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from executed_book.checking.stored import (
+    Part,
+    StoredCell,
+    StoredPage,
+    stored_path,
+    write_page,
+)
+from executed_book.commands.releases import (
+    Change,
+    Release,
+    compare,
+    releases,
+    releases_page,
+    substitutions,
+)
+from executed_book.errors import BookError
+from executed_book.model import Provenance
+from executed_book.running.progress import Progress
+from executed_book.settings import Settings
+
+from ..conftest import TinyBook
+from ..made import CPU, chapter
+
+OTHER = dataclasses.replace(CPU, jax="0.11.2", date="2001-02-03")
+
+
+def changed(number: int, old: str, new: str) -> Change:
+    return Change("a", number, "f()", new=new, old=old)
+
+
+def release(jax: str, *changes: Change) -> Release:
+    return Release("2", dataclasses.replace(OTHER, jax=jax), 9, {"a": "A"}, [*changes])
+
+
+def test_what_differs_in_the_same_way_in_several_cells_stands_once():
+    alike = [changed(i, f"E{i}: a list", f"E{i}: a tuple") for i in range(1, 5)]
+    other = [changed(5, "a 1", "a 2"), changed(6, "a", "a\nb")]
+    page = releases_page([release("1", *alike, *other)])
+    assert "Of 9 cells, 6 differ." in page
+    assert page.count("### Alike in several cells") == 1
+    assert page.count("tuple") == 1
+    assert "{doc}`A </a>`, cell 1, 2, 3, 4." in page
+    first, second = (page.index(f"Cell {n} differs on 1:") for n in (5, 6))
+    assert first < second < page.index("### Alike")
+
+
+def test_messages_that_name_another_address_alone_stand_last_and_once():
+    old, new = "E{}: see https://x.dev/a#e, and", "E{}: see https://x.dev/101/a#e, and"
+    moved = [changed(i, old.format(i), new.format(i)) for i in (1, 3)]
+    page = releases_page([release("1", *moved, changed(2, "a 1", "a 2"))])
+    line = "- `https://x.dev/101/a#e,`, before `https://x.dev/a#e,`: in {doc}`A </a>`"
+    assert f"### Addresses in messages\n\n{line}, cell 1, 3." in page
+    assert page.index("Cell 2 differs on 1:") < page.index("### Addresses")
+    assert "Cell 1 differs" not in page
+
+
+def test_lines_that_came_are_no_substitution():
+    assert substitutions(changed(1, "a", "a\nb")) == frozenset()
+
+
+def test_one_difference_is_one():
+    page = releases_page([release("1", changed(1, "a", "b"))])
+    assert "Of 9 cells, 1 differs." in page
+    assert "Of 9 cells, 0 differ." in releases_page([release("1")])
+
+
+def test_fences_inside_outputs_stay_inside():
+    page = releases_page([release("1", changed(1, "````\nx", "no output at all"))])
+    assert "`````{code-block} text\n````\nx\n`````" in page
+
+
+def test_no_output_is_said():
+    assert "(no output)" in releases_page([release("1", changed(1, "", "b"))])
+
+
+# -- from stored files
+
+
+def stored(text: str, source: str = "f()", **fields) -> StoredCell:
+    return StoredCell(source, (Part(text),) if text else (), **fields)
+
+
+def store(folder: Path, provenance: Provenance, *cells: StoredCell) -> Path:
+    """Store the cells of a chapter; the folder of the place."""
+    path = stored_path(folder, provenance.jax, "one")
+    write_page(StoredPage(provenance, cells), path)
+    return path.parent
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "kind"),
+    [
+        (stored("1"), stored("1"), None),
+        (stored("1.0000"), stored("1.00001"), None),
+        (stored("1"), stored("2"), "differs"),
+        (stored("1\n{value} x = 1"), stored("1"), None),
+        (stored("", varies=True), stored("", varies=True), None),
+        (stored("", varies=True), stored("E", varies=True, failed=True), "breaks"),
+        (stored("1"), stored("E", failed=True), "breaks"),
+    ],
+)
+def test_how_a_cell_differs(tmp_path, new, old, kind):
+    store(tmp_path, CPU, new)
+    found = compare(tmp_path, store(tmp_path, OTHER, old), [chapter("f()")])
+    assert found is not None
+    assert found.cells == 1
+    kinds = ["breaks" if change.broke else "differs" for change in found.changes]
+    assert kinds == ([kind] if kind else [])
+
+
+def test_cells_that_have_changed_since_are_not_compared(tmp_path):
+    store(tmp_path, CPU, stored("1", "a"), stored("2", "X"), stored("3", "c"))
+    place = store(tmp_path, OTHER, stored("9", "a"), stored("8", "b"), stored("7", "c"))
+    found = compare(tmp_path, place, [chapter("a", "X", "c")])
+    assert found is not None
+    assert (found.cells, [change.number for change in found.changes]) == (1, [1])
+
+
+def test_the_accepted_outputs_are_no_other_release(tmp_path):
+    assert compare(tmp_path, store(tmp_path, CPU, stored("1")), [chapter("x")]) is None
+
+
+def test_a_book_without_a_folder_for_outputs(tmp_path):
+    settings = Settings(tmp_path, tmp_path / "cache")
+    with pytest.raises(
+        BookError, match="no outputs are stored\n    → name a folder in"
+    ):
+        releases(settings, tmp_path / "page.md", Progress())
+
+
+def test_the_page_shows_every_release_that_was_recorded_the_newest_first(
+    book: TinyBook,
+):
+    (book.root / "outputs" / "cells").mkdir(parents=True)
+    book.chapter("one", "print('same')", "y = 2\nprint('changes')", "1 / 1", "'```'")
+    book.index("one", "releases")
+    assert book.run("pin")[0] == 0
+    accepted = book.stored("one").read_text()
+    for jax in ("0.9.2", "0.10.0"):
+        path = stored_path(book.root / "outputs" / "cells", jax, "one")
+        path.parent.mkdir()
+        _, _, cells = accepted.partition("\n\n")
+        facts = "# platform cpu\n# device_count 1\n# jaxlib 1\n# python 3\n# date 2001"
+        text = cells.replace("| changes", "| changed").replace(
+            "| 1.0", "!\n| ZeroDivisionError: division by zero"
+        )
+        path.write_text(f"# JAX {jax}, cpu\n{facts}\n\n{text}")
+    status, output = book.run("releases")
+    assert status == 0, output
+    assert "one: cell 3 broke" in output
+    conf = book.root / "conf" / "conf.py"
+    conf.write_text(
+        conf.read_text().replace('"myst_nb"', '"myst_nb", "sphinx_design"')
+        + 'myst_enable_extensions = ["colon_fence"]\n'
+    )
+    book.built()
+    page = book.html("releases")
+    assert page.index("JAX 0.10.0 beside") < page.index("JAX 0.9.2 beside")
+    assert "changed" in page
+    assert "ZeroDivisionError: division by zero" in page
+    assert page.count("Of 4 cells, 2 differ.") == 2

@@ -1,0 +1,158 @@
+"""What a reader takes of a page: Markdown, and a notebook with its outputs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import nbformat
+import pytest
+
+from executed_book.book import ExecutedPage
+from executed_book.programs.snippets import Snippets
+from executed_book.showing.formats import (
+    absolute,
+    markdown_of,
+    notebook_of_page,
+    readable,
+)
+
+from ..made import chapter, executed, gave, printed, shown
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("<h2>A<a class='headerlink' href='#a'>#</a></h2>", "## A"),
+        ("<ul><li>a</li><li>b</li></ul>", "- a\n- b"),
+        ("<p>is <math alttext='x^2'><mi>x</mi></math>.</p>", "is $x^2$."),
+        ("<math display='block' alttext='x'></math>", "$$\nx\n$$"),
+        (
+            "<details><summary>Why<b class='expanded'>Hide</b></summary>b</details>",
+            "**Why**\n\nb",
+        ),
+        (
+            "<dl><dt>term</dt><dd><p>What it is.</p></dd></dl>",
+            "**term**\n\nWhat it is.",
+        ),
+        ("<img class='only-dark' src='d.svg'><p>a</p>", "a"),
+        ("<p>a</p><div class='program-holder'>b</div><script>c</script>", "a"),
+        ("<div class='ja-lens'>x</div>", "(Here the page has a figure to point at.)"),
+        ("<p>a</p>\n\n\n\n\n<p>b</p>", "a\n\nb"),
+    ],
+)
+def test_a_page_as_markdown(html, text):
+    assert markdown_of(readable(html, "a", "")) == f"{text}\n"
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        (
+            "<div class='highlight-python'><pre>x = 1\n</pre></div>",
+            "```python\nx = 1\n```",
+        ),
+        ("<div class='highlight-ipython3'><pre>x</pre></div>", "```python\nx\n```"),
+        ("<div class='highlight-none'><pre>x</pre></div>", "```text\nx\n```"),
+        ("<div class='highlight-default'><pre>x</pre></div>", "```\nx\n```"),
+        ("<div class='cell_output'><pre>3</pre></div>", "```text\n3\n```"),
+        ("<pre>a ``` b ```` c</pre>", "`````\na ``` b ```` c\n`````"),
+        ("<pre>a\n\n\n\nb</pre>", "```\na\n\n\n\nb\n```"),
+    ],
+)
+def test_code_stands_in_fences_that_hold_it(html, text):
+    assert markdown_of(readable(html, "a", "")) == f"{text}\n"
+
+
+@pytest.mark.parametrize(
+    ("address", "whole"),
+    [
+        ("https://x.dev/a", "https://x.dev/a"),
+        ("mailto:a@b.c", "mailto:a@b.c"),
+        ("other.html#b", "https://s.dev/book/n/other.html#b"),
+        ("../_images/a.svg", "https://s.dev/book/_images/a.svg"),
+        ("#here", "https://s.dev/book/n/page.html#here"),
+    ],
+)
+def test_addresses_are_whole(address, whole):
+    assert absolute(address, "n/page", "https://s.dev/book/") == whole
+    assert absolute(address, "n/page", "https://s.dev/book") == whole
+
+
+def test_without_an_address_what_leads_into_the_site_is_text():
+    body = (
+        "<p><a href='b.html'>one</a>, <a href='#c'>two</a>, <img src='_images/a.svg'"
+        " alt='A line.'>, <a href='https://x.dev/a'>three</a>.</p>"
+    )
+    text = "one, two, (A figure. A line.), [three](https://x.dev/a).\n"
+    assert markdown_of(readable(body, "n/page", "")) == text
+
+
+def cell(source: str) -> dict[str, Any]:
+    plain = {"cell_type": "code", "metadata": {}, "outputs": [], "source": source}
+    return {**plain, "id": "a", "execution_count": None}
+
+
+def written(source: str) -> str:
+    code = f"<div class='highlight-ipython3'><pre>{source}\n</pre></div>"
+    return f"<div class='cell'><div class='cell_input'>{code}</div></div>"
+
+
+def taken(body: str, *sources: str, first: str = "") -> list[tuple[str, str]]:
+    """The cells of a page's notebook: kind and source."""
+    plain = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}}
+    text = json.dumps({**plain, "cells": [cell(source) for source in sources]})
+    ran = executed(
+        chapter(*sources), *[gave(printed("a\n"), shown("3")) for _ in sources]
+    )
+    page = ExecutedPage(ran, Snippets([], "", text))
+    made = json.loads(notebook_of_page(text, readable(body, "one", ""), page, first))
+    nbformat.validate(made)
+    code = [c for c in made["cells"] if c["cell_type"] == "code" and c["outputs"]]
+    assert [c["execution_count"] for c in code] == [*range(1, len(sources) + 1)]
+    assert all(c["outputs"][1]["execution_count"] == c["execution_count"] for c in code)
+    return [(c["cell_type"], c["source"]) for c in made["cells"]]
+
+
+def test_cells_stand_in_the_text_where_the_page_has_them():
+    body = f"<h1>One</h1>{written('x = 1')}<p>Text.</p>{written('x')}<p>End.</p>"
+    assert taken(body, "x = 1", "x") == [
+        ("markdown", "# One"),
+        ("code", "x = 1"),
+        ("markdown", "Text."),
+        ("code", "x"),
+        ("markdown", "End."),
+    ]
+
+
+def test_cells_that_the_page_does_not_show_go_with_the_next_one():
+    body = f"<h1>One</h1>{written('y')}<p>End.</p>"
+    assert taken(body, "import os", "y", "z") == [
+        ("markdown", "# One"),
+        ("code", "import os"),
+        ("code", "y"),
+        ("markdown", "End."),
+        ("code", "z"),
+    ]
+
+
+def test_a_cell_of_elsewhere_is_left_out():
+    body = f"<h1>One</h1>{written('x')}{written('not of this chapter')}<p>End.</p>"
+    assert taken(body, "x") == [
+        ("markdown", "# One"),
+        ("code", "x"),
+        ("markdown", "End."),
+    ]
+
+
+def test_a_first_cell_says_what_to_install():
+    body = written("x")
+    assert taken(body, "x", first="%pip install jax")[0] == (
+        "code",
+        "# What this notebook needs; run it once.\n%pip install jax",
+    )
+
+
+def test_a_drawing_is_told_in_words():
+    drawn = '<svg role="img" aria-label="A call: hit"><text>hit</text></svg>'
+    assert markdown_of(readable(drawn, "a", "")) == "(A drawing. A call: hit)\n"
