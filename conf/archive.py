@@ -108,9 +108,9 @@ def write(app: Sphinx, exception: Exception | None) -> None:
     """Write all of it, when the site is finished."""
     if exception is None and app.builder.format == "html":
         site = Path(app.outdir)
-        if app.config.whole_wheel:
+        if app.config.archive_wheel:
             make_wheel(
-                Path(app.confdir).parent, site / "_downloads", app.config.whole_wheel
+                Path(app.confdir).parent, site / "_downloads", app.config.archive_wheel
             )
         (site / "llms.txt").write_text(list_of_texts(app), "utf-8")
         pack(site, app.config.archive_name)
@@ -119,6 +119,6 @@ def write(app: Sphinx, exception: Exception | None) -> None:
 def setup(app: Sphinx) -> dict[str, Any]:
     """Pack the site once everything else has been written."""
     app.add_config_value("archive_name", "book", "", (str,))
-    app.add_config_value("whole_wheel", "", "", (str,))
+    app.add_config_value("archive_wheel", "", "", (str,))
     app.connect("build-finished", write, priority=950)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

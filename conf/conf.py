@@ -26,14 +26,17 @@ executed_book_asks = "Predict"  # then the output stays folded until one has
 extensions = [
     "myst_nb",
     "executed_book",
+    "card",
     "drawings",
     "editions",
     "finding",
     "assets",
+    "landing",
     "mathml",
     "moved",
     "names",
     "pages",
+    "parts",
     "references",
     "archive",
     "sphinx.ext.autodoc",
@@ -58,7 +61,7 @@ executed_book_colab = (
 # no address is known, the reader takes the wheel along and puts it beside the notebook.
 WHEEL = f"justafter-{version_of(HERE.parent / 'pyproject.toml')}-py3-none-any.whl"
 BOOK_URL = os.environ.get("BOOK_URL", "").rstrip("/")
-whole_wheel = WHEEL
+archive_wheel = WHEEL
 executed_book_offer_also = {} if BOOK_URL or REPOSITORY else {"justafter": WHEEL}
 executed_book_install_also = {
     "justafter": (
@@ -100,8 +103,10 @@ html_static_path = [str(HERE / "static")]
 editions = bool(os.environ.get("BOOK_EDITIONS"))
 archive_name = "just-after-execution"
 html_baseurl = os.environ.get("BOOK_URL", "")
-if html_baseurl:
-    html_static_path += [str(HERE.parent / ".github" / "page.png")]
+card_lines = (
+    "JAX for people who know NumPy:",
+    "what will happen, what came out, and why.",
+)
 pages_changes = "../CHANGELOG.md"
 html_additional_pages = {"404": "404.html", "search": "search.html"}
 html_context = {

@@ -67,8 +67,9 @@ def test_the_edges_of_an_epub_are_those_of_the_site():
 
 
 def test_drawings_are_in_the_palette():
-    text = (ROOT / "conf" / "drawings.py").read_text("utf-8")
-    assert set(HEX.findall(text)) <= set(LIGHT.values())
+    for name in ("card.py", "drawings.py"):
+        text = (ROOT / "conf" / name).read_text("utf-8")
+        assert set(HEX.findall(text)) <= set(LIGHT.values()), name
 
 
 def test_no_other_style_sheet_has_colors_of_its_own():

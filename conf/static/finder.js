@@ -213,6 +213,7 @@
     corrected(text) {
       return text.replace(/[a-z0-9_]{3,}/g, (word) => {
         if (this.spelled.has(word) || this.stems.has(looked(word))) return word;
+        if (text.endsWith(word) && [...this.spelled.keys()].some((other) => other.startsWith(word))) return word;
         const most = word.length < 8 ? 1 : 2;
         let [best, least, often] = [word, most + 1, 0];
         for (const [other, count] of this.spelled) {
@@ -246,33 +247,25 @@
         const met = result.queryTerms.filter((word) => wanted.has(word)).length;
         const share = wanted.size ? met / wanted.size : 1;
         const score = result.score * (0.35 + share) * standing(entry);
-        const of = best.get(entry.page) ?? { most: 0, sum: 0 };
-        best.set(entry.page, { most: Math.max(of.most, score), sum: of.sum + score });
+        best.set(entry.page, Math.max(best.get(entry.page) ?? 0, score));
         return { entry, score, terms: result.terms };
       });
       for (const each of found) {
         if (!each.entry.whole) continue;
-        const { most, sum } = best.get(each.entry.page);
-        each.score += standing(each.entry) * (0.4 * most + 0.05 * sum);
-        if (own.length && own.every((word) => this.named(each.entry).has(word))) each.score *= 2;
+        each.score += standing(each.entry) * 0.4 * best.get(each.entry.page);
+        if (this.isAbout(each.entry, own)) each.score += 1e6 * standing(each.entry);
       }
-      return found;
+      return found.sort((a, b) => b.score - a.score);
     }
 
-    /* The words that a page goes by. */
-    named(entry) {
-      entry.named ??= new Set(words(`${entry.page.split("/").at(-1).replaceAll("-", "_")} ${entry.title}`).map(looked));
-      return entry.named;
-    }
-
-    /* The page that goes by just these words, the path's own before others. */
-    isAbout(entry, own) {
-      const name = words(entry.page.split("/").at(-1).replaceAll("-", " ")).map(looked);
-      return entry.whole && own.length === name.length && own.every((word) => name.includes(word));
+    /* Whether a page goes by just these words: it is the first answer to a bare name. */
+    isAbout({ page }, own) {
+      const name = words(page.split("/").at(-1).replaceAll("-", " ")).map(looked);
+      return own.length === name.length && own.every((word) => name.includes(word));
     }
 
     /* The entries that answer, best first, each with the words found in it. */
-    find(asked, { typing = false, limit = 20 } = {}) {
+    find(asked, { limit = 20 } = {}) {
       const first = this.messages.find(asked);
       const { own, weights } = this.meant(this.corrected(asked.toLowerCase()));
       if (!weights.size && !first.length) return [];
@@ -282,15 +275,12 @@
         processTerm: (word) => word,
         boost: { title: 5, name: 4, terms: 3, messages: 1.5, pageTitle: 1.6, text: 1, code: 0.7 },
         boostTerm: (word) => weights.get(word) ?? 1,
-        prefix: (word) => typing && word === last && word.length > 2,
+        prefix: (word) => word === last && word.length > 2, // it may be half typed
         weights: { prefix: 0.5 },
         bm25: { k: 1.2, b: 0.5, d: 0.5 },
       });
       const seen = new Set(first.map(({ entry }) => entry));
-      const rank = ({ entry, score }) => (this.isAbout(entry, own) ? 1e6 * standing(entry) : 0) + score;
-      const rest = this.weighed(ranked, own)
-        .filter(({ entry }) => !seen.has(entry))
-        .sort((a, b) => rank(b) - rank(a));
+      const rest = this.weighed(ranked, own).filter(({ entry }) => !seen.has(entry));
       const shown = [...first.slice(0, 3).map((each) => ({ ...each, terms: own, message: true })), ...rest];
       return shown.slice(0, limit);
     }

@@ -115,7 +115,7 @@
       try {
         const engine = await finder();
         if (mine !== latest) return;
-        const results = engine.find(text, { typing: true });
+        const results = engine.find(text);
         list.replaceChildren(...results.map((result) => item(engine, result)));
         status.textContent = results.length
           ? `${results.length}${results.length === 20 ? " or more" : ""} places`

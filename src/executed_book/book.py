@@ -68,8 +68,8 @@ class ExecutedPage:
             number: [[to_plain(r.provenance), r.outputs] for r in records]
             for number, records in self.records.items()
         }
-        taken = [p and p.text for p in self.snippets.programs]
-        texts = [taken, self.snippets.script, self.snippets.notebook]
+        programs = [p and p.text for p in self.snippets.programs]
+        texts = [programs, self.snippets.script, self.snippets.notebook]
         reasons = sorted(self.snippets.reasons.items())
         return digest([self.executed.run.seal, shown, texts, reasons])
 
@@ -215,12 +215,12 @@ class _Building:
         )
         chapters = [r.chapter for r in readings if r.chapter is not None]
         if settings.only is not None:
-            known = {chapter.docname for chapter in chapters}
+            names = {chapter.docname for chapter in chapters}
             pages = {docname_of(p, settings.source) for p in self._pages()}
-            if unknown := sorted(settings.only - known - pages):
+            if unknown := sorted(settings.only - names - pages):
                 raise BookError(
                     f"no chapter is called {', '.join(unknown)}; there are"
-                    f" {', '.join(sorted(known)) or 'none'}"
+                    f" {', '.join(sorted(names)) or 'none'}"
                 )
             chapters = [c for c in chapters if c.docname in settings.only]
             errors = [e for e in errors if self._docname(e.path) in settings.only]

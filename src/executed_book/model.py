@@ -84,11 +84,11 @@ class Cell:
 class Statement:
     """A sentence of running text, and the checks that would fail if it were false.
 
-    `checks` are those that it names, or, if it speaks of all of something and names none,
-    those that the next mark of its paragraph names. `exempt` is what it is instead of a claim: "definition", "instruction" or "title".
+    `exempt` is what it is instead of a claim: "definition", "instruction" or "title".
     `is_universal` says that it speaks of all of something; `claim` is the line that a
     claim begins on, for a sentence of one that each needs a check: see the option
-    `claims`.
+    `claims`. `vouched` are the checks that the last sentence of its paragraph names:
+    they hold it too, if it names none.
     """
 
     text: str
@@ -97,6 +97,12 @@ class Statement:
     exempt: str | None = None
     is_universal: bool = False
     claim: int | None = None
+    vouched: tuple[str, ...] = ()
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether a check holds it, its own or its paragraph's."""
+        return bool(self.checks or self.vouched)
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,11 @@ if TYPE_CHECKING:
     from ._lens import Kernel as Kernel
     from ._lens import Lens as Lens
     from ._lens import Link as Link
+    from ._lens import Row as Row
     from ._lens import Source as Source
     from ._lens import Span as Span
+    from ._lens import Table as Table
     from ._lens import lens as lens
-    from ._measure import Change as Change
     from ._measure import Comparison as Comparison
     from ._measure import Measurement as Measurement
     from ._measure import Provenance as Provenance
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
 # Each public name and the module that it is in. The modules are imported when one of
 # their names is first asked for, so that importing this package costs next to nothing.
 _HOMES = {
-    "_lens": "Costs Equation Instruction Kernel Lens Link Source Span lens",
-    "_measure": "Change Comparison Measurement Provenance Spread measure",
+    "_lens": "Costs Equation Instruction Kernel Lens Link Row Source Span Table lens",
+    "_measure": "Comparison Measurement Provenance Spread measure",
     "_watch": "Compilation Log Reason Record RetraceError Trace watch",
 }
 _NAMES = {name: home for home, names in _HOMES.items() for name in names.split()}

@@ -36,6 +36,13 @@ def is_jax_jitted(fn: Any) -> bool:
     return is_jitted(fn) and type(fn).__module__.partition(".")[0] in ("jax", "jaxlib")
 
 
+def unbound(fn: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    """A jitted method as the jit itself, its object among the arguments."""
+    if inspect.ismethod(fn) and is_jax_jitted(fn.__func__):
+        return fn.__func__, (fn.__self__, *args)
+    return fn, args
+
+
 def is_partial(fn: Any) -> bool:
     """Whether a callable is a partial: Python's, or a library's that is made alike.
 

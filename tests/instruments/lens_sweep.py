@@ -329,7 +329,7 @@ class Tally:
     watched: int = 0
     exact: int = 0
     inferred: int = 0
-    choices: int = 0
+    untold: int = 0
     unknown: int = 0
     gone: int = 0
     added: int = 0
@@ -374,13 +374,12 @@ class Sweep:
                 seen[one.opcode] += 1
                 tally.watched += 1
                 known = [view.equations[i].primitive for i in one.equations]
-                choice = [view.equations[i].primitive for i in kernel.maybe]
                 is_complex = "c64[" in view.inputs or "c64[" in str(view.equations)
-                if not any(could(one.opcode, p, is_complex) for p in known or choice):
-                    self.wrong.append(f"{name}: {one.opcode} of {known or choice}")
-                elif not known:
-                    tally.choices += 1
-                    self.unsure.append(f"{name}: {one.opcode} of one of {choice}")
+                if not known:
+                    tally.untold += 1
+                    self.unsure.append(f"{name}: {one.opcode}")
+                elif not any(could(one.opcode, p, is_complex) for p in known):
+                    self.wrong.append(f"{name}: {one.opcode} of {known}")
                 elif set(one.equations) & set(kernel.inferred):
                     tally.inferred += 1
                 else:
@@ -460,7 +459,7 @@ def sweep(only: str = "", slopes: bool = True) -> Sweep:
 def table(found: Sweep) -> str:
     """Write the coverage and the share of links that are exact."""
     head = f"{'family':<40}{'tried':>6}{'eqns':>7}{'kernels':>8}{'heavy':>7}"
-    names = ("exact", "infer", "one of", "gone", "open", "unsure", "added")
+    names = ("exact", "infer", "untold", "gone", "open", "unsure", "added")
     head += "".join(f"{name:>7}" for name in names)
     lines = [head]
     total = Tally()
@@ -470,7 +469,7 @@ def table(found: Sweep) -> str:
                 setattr(total, key, getattr(total, key) + getattr(one, key))
     for family, one in (*found.tallies.items(), ("all", total)):
         numbers = (one.tried, one.equations, one.kernels, one.watched, one.exact)
-        numbers += (one.inferred, one.choices, one.gone)
+        numbers += (one.inferred, one.untold, one.gone)
         numbers += (one.unproven, one.unknown, one.added)
         widths = (6, 7, 8, 7, 7, 7, 7, 7, 7, 7, 7)
         cells = zip(numbers, widths, strict=True)
@@ -480,7 +479,7 @@ def table(found: Sweep) -> str:
     skipped = [f"{f}.{n}" for f, one in found.tallies.items() for n in one.skipped]
     lines.append(f"not called, for want of arguments ({len(skipped)}): ")
     lines.append("  " + " ".join(skipped))
-    lines.append(f"one of several ({len(found.unsure)}):")
+    lines.append(f"of an equation that cannot be told ({len(found.unsure)}):")
     lines += [f"  {one}" for one in found.unsure]
     lines.append(f"gone, and algebra alone does not say why ({len(found.unproven)}):")
     lines += [f"  {one}" for one in found.unproven]

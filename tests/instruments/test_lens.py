@@ -38,13 +38,10 @@ def assert_consistent(view: Lens) -> None:
         assert (eqn.fate == "kernel") == bool(eqn.kernels)
         for k in eqn.kernels:
             assert i in view.kernels[k].members
-        for k in eqn.maybe:
-            assert i in view.kernels[k].maybe
     for k, kernel in enumerate(view.kernels):
         assert kernel.index == k
         assert set(kernel.inferred) <= set(kernel.members)
-        for i in kernel.maybe:
-            assert k in view.equations[i].maybe or view.equations[i].kernels
+        assert not (kernel.lost and kernel.members)
         for i in kernel.members:
             assert k in view.equations[i].kernels
     linked = sorted(i for link in view.links for i in link.equations)
@@ -215,7 +212,6 @@ def test_what_cannot_be_told_apart_is_said_to_be_unknown():
     view = lens(twice, jax.ShapeDtypeStruct((1, 8, 2, 4), "float32"))
     products = [eqn for eqn in view.equations if eqn.primitive == "dot_general"]
     assert {eqn.fate for eqn in products} <= {"kernel", "unknown"}
-    assert all(eqn.maybe for eqn in products if eqn.fate == "unknown")
     assert not any(eqn.gone for eqn in products)
     assert_consistent(view)
 

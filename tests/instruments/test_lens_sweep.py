@@ -29,9 +29,9 @@ def test_nothing_is_wrong(family, slopes, fewest, capsys):
     # does with two of the oldest JAX.
     if family == "nn":
         assert len(found.unproven) <= (0 if jax.__version_info__ >= (0, 11) else 2)
-    # Which of several products one is may be open, now and then; never for most.
+    # Of which equation an instruction is may be open, now and then; never for most.
     watched = sum(one.watched for one in tallies)
-    assert sum(one.choices for one in tallies) <= 0.2 * watched
+    assert sum(one.untold for one in tallies) <= 0.2 * watched
     assert sum(one.exact for one in tallies) >= 0.5 * watched
 
 

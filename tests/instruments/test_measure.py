@@ -4,11 +4,9 @@ import functools
 import json
 import re
 import sys
-import threading
 import time
 import timeit
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
 
 import jax
 import jax.numpy as jnp
@@ -17,10 +15,6 @@ import pytest
 
 import justafter._internals as internals
 from justafter import Comparison, Measurement, Spread, measure
-from justafter._measure._busy import Waiting
-from justafter._measure._run import in_blocks
-
-pytest_plugins = ["pytester"]
 
 QUICK = {"budget": 0.05, "precision": 0.5}
 
@@ -52,8 +46,6 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
-    # Others on this machine are no part of a time that the test turns.
-    monkeypatch.setattr(Waiting, "share_until", lambda self, later: 0.0)
     monkeypatch.setattr(time, "perf_counter", clock)
     monkeypatch.setattr(time, "sleep", clock.sleep)
     return clock
@@ -62,21 +54,12 @@ def clock(monkeypatch):
 # --------------------------------------------------------------------------- statistics
 
 
-SHUFFLED = [4, 17, 9, 1, 20, 12, 6, 15, 2, 21, 11, 8, 18, 3, 13, 19, 5, 10, 16, 7, 14]
-
-
-def test_a_spread_says_median_quartiles_and_interval():
-    spread = Spread.of(SHUFFLED)
-    assert sorted(SHUFFLED) == list(range(1, 22))
+def test_a_spread_says_median_quartiles_minimum_and_interval():
+    spread = Spread.of(np.random.default_rng(0).permutation(21) + 1)
     assert (spread.low, spread.median, spread.high) == (6, 11, 16)
-    assert 4 < spread.least < 11 < spread.most < 18
+    assert (spread.minimum, spread.least, spread.most) == (1, 6, 16)
     assert spread.samples == 21
-    assert not spread.is_dependent
-    # The same numbers, one after the other: a drift, and next to nothing is known.
-    drifting = Spread.of(range(1, 22))
-    assert drifting.is_dependent
-    assert drifting.precision > 4 * spread.precision
-    assert (drifting.low, drifting.median, drifting.high) == (6, 11, 16)
+    assert Spread.of([3.0, 1.0, 2.0, 5.0, 4.0, 6.0]).least == 1.0
 
 
 def autocorrelated(rng, size, weight):
@@ -88,86 +71,40 @@ def autocorrelated(rng, size, weight):
     return new[:, wait:]
 
 
-def bursts(rng, size):
-    """Quiet, with stretches of a twentieth in which all is slow."""
-    values = 0.3 * rng.standard_normal(size)
-    length = max(size[1] // 20, 1)
-    for row in values:
-        for start in rng.integers(0, size[1], rng.poisson(3)):
-            row[start : start + length] += 3
-    return values
-
-
-KINDS = {
-    "independent": lambda rng, size: rng.standard_normal(size),
-    "autocorrelated 0.9": lambda rng, size: autocorrelated(rng, size, 0.9),
-    "autocorrelated 0.99": lambda rng, size: autocorrelated(rng, size, 0.99),
-    "drifting": lambda rng, size: (
-        0.3 * rng.standard_normal(size)
-        + np.linspace(-1, 1, size[1]) * rng.choice([-1, 1], (size[0], 1))
-    ),
-    "bursts": bursts,
-}
-
-
-@pytest.mark.parametrize("count", [9, 12, 16, 20, 60, 200, 2000])
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_interval_holds_what_it_says(kind, count):
-    rng, draws = np.random.default_rng(0), 400
-    values = np.exp(0.1 * KINDS[kind](rng, (draws, count)))
-    truth = 1.0
-    if kind == "bursts":  # a twentieth now and then moves the middle a little
-        truth = np.median(np.exp(0.1 * bursts(rng, (draws, count))))
+# Order statistics hold for any distribution of independent groups; groups that are
+# made of many samples also take up what the samples of one moment have in common.
+@pytest.mark.parametrize(
+    ("count", "weight", "at_least"),
+    [(n, 0, 0.93) for n in (6, 9, 20, 39, 40, 200)] + [(2000, 0.9, 0.9)],
+)
+def test_the_interval_holds_what_it_says(count, weight, at_least):
+    values = np.exp(autocorrelated(np.random.default_rng(0), (1000, count), weight))
     spreads = [Spread.of(row) for row in values]
-    held = np.mean([one.least <= truth <= one.most for one in spreads])
-    assert held >= 0.9, f"{held:.1%}"
-    if kind == "independent" and count >= 20:  # and it is not wide without need
-        deviation = 1.25 * 0.1 / np.sqrt(count)
-        assert np.median([one.precision for one in spreads]) < 4 * deviation
+    held = np.mean([one.least <= 1.0 <= one.most for one in spreads])
+    assert held >= at_least
+    narrow = np.median([one.precision for one in spreads])
+    assert narrow < 4 * 1.25 / np.sqrt(count * (1 - weight) / (1 + weight))
 
 
-# Looking again and again, and stopping when it looks good, is what measure does.
-@pytest.mark.parametrize("seconds", [0.01, 0.03, 0.1])
-@pytest.mark.parametrize("weight", [0, 0.9, 0.99])
-def test_the_interval_holds_when_sampling_stops_early(clock, seconds, weight):
-    rng, held, stopped = np.random.default_rng(0), [], 0
-    for _ in range(60):
-        rows = autocorrelated(rng, (1, int(2 / seconds)), weight)
-        series = seconds * np.exp(0.1 * rows[0])
-        # Without measure around it, which collects garbage each time.
-        values, work = [], clock.work(*series)
+@pytest.mark.parametrize("truth", [1.0, 1.03, 1.5, 2.0])
+def test_a_ratio_holds_on_a_busy_machine(clock, truth):
+    rng, held, precise = np.random.default_rng(0), 0, []
 
-        def take(values=values, work=work):
-            before = clock()
-            work()
-            values.append(clock() - before)
+    def loaded(seconds):
+        def fn():  # others get the CPU for 4 ms, in half of the moments often
+            often = 0.2 if int(clock.now * 10) % 2 else 0.02
+            clock.now += seconds * rng.normal(1, 0.02) + 4e-3 * (rng.random() < often)
+            return 0
 
-        def is_enough(values=values):
-            return Spread.of(values).precision <= 0.1
+        return fn
 
-        enough, _ = in_blocks(take, work, is_enough, lambda: False, budget=1.0)
-        stopped += enough
-        spread = Spread.of(values)
-        held.append(spread.least <= seconds <= spread.most)
-    assert np.mean(held) >= 0.9
-    assert stopped
-
-
-def test_an_interval_of_few_samples_is_wide_and_says_what_gives_more(clock):
-    noise = 1 + 0.01 * np.random.default_rng(0).standard_normal(5000)
-    slow = measure(clock.work(*0.2 * noise), budget=1.0, precision=1e-9)
-    assert slow.steady.samples == 9
-    assert "9 samples hardly tell whether they depend on each other" in slow.note
-    assert "budget=4 allows 20" in slow.note
-    longer = measure(clock.work(*0.2 * noise), budget=4.1, precision=1e-9)
-    assert longer.steady.samples >= 20
-    assert "depend on each other" not in longer.note
-    few = measure(clock.work(*0.2 * noise), precision=1e-9, max_calls=7)
-    assert "samples are too few for an interval" in few.note
-    assert few.steady.precision == float("inf")
-    c = measure.compare({"a": clock.work(0.2), "b": clock.work(0.1)}, budget=1.0)
-    assert "9 rounds hardly tell" in c.note
-    assert "budget=3 allows 20" in c.note
+    for _ in range(8):
+        both = {"a": loaded(1e-3), "b": loaded(truth * 1e-3)}
+        ratio = measure.compare(both, budget=0.2, precision=1e-9).ratios["b"]
+        held += ratio.least <= truth <= ratio.most
+        precise.append(ratio.precision)
+    assert held >= 6
+    assert np.median(precise) < 0.03
 
 
 def test_few_samples_claim_no_precision():
@@ -211,7 +148,7 @@ def test_the_budget_ends_it_and_the_result_says_so(clock):
 
 def test_a_slow_function_still_runs_a_few_times(clock):
     m = measure(clock.work(10.0), budget=1.0)
-    assert m.steady.samples == 9
+    assert m.steady.samples == 6
     assert m.steady.median == 10.0
 
 
@@ -219,7 +156,7 @@ def test_the_first_calls_are_not_in_the_steady_state(clock):
     seconds = [5.0, 1.0, 1.0, 1.0, *[1e-3] * 1000]
     m = measure(clock.work(*seconds), budget=0.1)
     assert m.first.median == 5.0
-    assert m.steady.samples >= 9
+    assert m.steady.samples >= 6
     assert m.steady.median == pytest.approx(1e-3)
 
 
@@ -281,29 +218,6 @@ def test_measure_and_timeit_agree(kind):
     assert any(agrees() for _ in range(5))
 
 
-def test_a_busy_machine_widens_the_interval(clock, monkeypatch):
-    quiet = measure(clock.work(1e-3))
-    assert quiet.reached
-    monkeypatch.setattr(Waiting, "share_until", lambda self, later: 0.5)
-    busy = measure(clock.work(1e-3))
-    assert busy.steady.median == pytest.approx(1e-3)
-    assert busy.steady.least == pytest.approx(0.25e-3)
-    assert busy.steady.most == pytest.approx(4e-3)
-    assert not busy.reached
-    assert "50% of its time the process waited for a CPU" in busy.note
-
-
-@pytest.mark.skipif(not Waiting.now().ran, reason="the system does not tell")
-def test_waiting_is_seen():
-    before, start = Waiting.now(), time.process_time()
-    while time.process_time() - start < 0.05:
-        pass
-    after = Waiting.now()
-    assert after.ran - before.ran >= 0.04
-    assert 0 <= before.share_until(after) < 1
-    assert Waiting(1, 1).share_until(Waiting(2, 4)) == 0.75
-
-
 # ------------------------------------------------------------------------------- stages
 
 
@@ -351,7 +265,10 @@ def test_options_of_jit_are_kept():
 def test_a_plain_function_has_no_stages():
     m = measure(lambda x: jnp.sin(x) + 1, jnp.ones(10), **QUICK)
     assert list(m.stages) == ["first", "steady"]
-    assert (m.trace, m.lower, m.compile) == (None, None, None)
+    with pytest.raises(
+        AttributeError, match="no stage 'compile' here; there are: first"
+    ):
+        m.compile  # noqa: B018
     assert m.first.samples == 1
     assert "one call" in repr(m)
 
@@ -395,15 +312,15 @@ def test_donated_buffers():
     step = jax.jit(lambda state, x: state + x, donate_argnums=0)
     state, x = jnp.zeros(100), jnp.ones(100)
     m = measure(step, state, x, **QUICK)
-    assert m.steady.samples >= 9
+    assert m.steady.samples >= 6
     assert not state.is_deleted()
 
     def outer(state):
         return step(state, x)
 
-    assert measure(outer, state, **QUICK).steady.samples >= 9
+    assert measure(outer, state, **QUICK).steady.samples >= 6
     c = measure.compare({"donates": outer, "keeps": lambda s: s + x}, state, **QUICK)
-    assert c["donates"].samples >= 9
+    assert c["donates"].samples >= 6
     assert not state.is_deleted()
 
 
@@ -500,11 +417,6 @@ class Box:
         return self.array
 
 
-def objects(array):
-    """An array of NumPy's that holds objects."""
-    return np.array([Box(array), None], dtype=object)
-
-
 class Slots:
     __slots__ = ("array",)
 
@@ -517,7 +429,7 @@ def slow_step():
 
     @jax.jit
     def step(x):
-        return jax.lax.fori_loop(0, 300, lambda _, x: jnp.tanh(x @ x) / 10, x)
+        return jax.lax.fori_loop(0, 100, lambda _, x: jnp.tanh(x @ x) / 10, x)
 
     x = jnp.ones((120, 120))
     step(x).block_until_ready()
@@ -528,18 +440,18 @@ def slow_step():
     "wrap",
     [
         *(Box, Slots, lambda a: {"a": Box([a])}, lambda a: [Box(Box((a,)))]),
-        *(lambda a: {Box(a)}, lambda a: deque([a]), objects, lambda a: lambda: a),
+        *(lambda a: {Box(a)}, lambda a: deque([a]), lambda a: lambda: a),
         *(lambda a: functools.partial(jnp.add, a), lambda a: Box(a).method),
     ],
     ids=[
-        *("attribute", "slots", "nested", "deep", "set", "deque", "objects", "closure"),
+        *("attribute", "slots", "nested", "deep", "set", "deque", "closure"),
         *("partial", "method"),
     ],
 )
 def test_arrays_in_objects_are_waited_for(wrap):
     step, x = slow_step()
     c = measure.compare(
-        {"bare": lambda: step(x), "held": lambda: wrap(step(x))}, budget=0.3
+        {"bare": lambda: step(x), "held": lambda: wrap(step(x))}, budget=0.05
     )
     assert c.ratios["held"].median > 0.5  # without waiting, a hundredth
 
@@ -556,7 +468,7 @@ def test_a_step_that_changes_its_own_state_says_so():
 
     trainer = Trainer()
     c = measure.compare(
-        {"bare": lambda: step(x), "method": trainer.advance}, budget=0.3
+        {"bare": lambda: step(x), "method": trainer.advance}, budget=0.05
     )
     assert c.ratios["method"].median > 0.5
     m = measure(trainer.advance, **QUICK)
@@ -569,14 +481,6 @@ def test_a_step_that_changes_its_own_state_says_so():
 
     assert "changes its own state (held['x'])" in measure(closed, **QUICK).note
     assert "changes" not in measure(step, x, **QUICK).note
-    rows, table = [], {}
-    grown = {
-        "bare": lambda: step(x),
-        "list": lambda: rows.append(step(x)),
-        "dict": lambda: table.update({len(table): Box(step(x))}),
-    }
-    c = measure.compare(grown, budget=0.3)
-    assert min(c.ratios["list"].median, c.ratios["dict"].median) > 0.5
 
 
 def test_state_that_is_no_jax_array_is_told_as_well():
@@ -611,18 +515,6 @@ def test_what_is_kept_once_is_no_state():
     assert "changes" not in measure(Lazy().look, **QUICK).note
 
 
-def test_an_error_in_a_later_call_says_which():
-    values = iter([1, 2, 3])
-    with pytest.raises(StopIteration) as caught:
-        measure(next, values, **QUICK)
-    (note,) = caught.value.__notes__
-    assert re.match(r"raised in calls? 4\b", note)
-    assert "with the same arguments" in note
-    with pytest.raises(ZeroDivisionError) as caught:
-        measure(lambda: 1 / 0, **QUICK)
-    assert not hasattr(caught.value, "__notes__")  # in the first: no news
-
-
 def test_a_body_that_does_not_run_says_so():
     def lazy(x):
         yield jnp.sin(x)
@@ -639,25 +531,6 @@ def test_a_body_that_does_not_run_says_so():
     c = measure.compare({"lazy": lambda: lazy(1.0), "list": lambda: [1]}, **QUICK)
     assert "lazy returns a generator" in c.note
     assert not c.reached
-
-
-def test_a_future_is_waited_for():
-    with ThreadPoolExecutor(1) as pool:
-        m = measure(lambda: pool.submit(time.sleep, 0.01), **QUICK)
-    assert m.steady.median > 0.009
-
-
-def test_all_that_was_started_is_waited_for():
-    def thread():
-        started = threading.Thread(target=time.sleep, args=(0.01,))
-        started.start()
-        return started
-
-    m = measure(thread, **QUICK)
-    assert min(m.steady.median, m.first.median) > 0.009
-    with ThreadPoolExecutor(1) as pool:
-        m = measure(lambda: {"a": [pool.submit(time.sleep, 0.01)]}, **QUICK)
-    assert min(m.steady.median, m.first.median) > 0.009
 
 
 class Rows:
@@ -708,7 +581,7 @@ def test_ctrl_c_keeps_what_was_measured(clock):
             raise KeyboardInterrupt
 
     m = measure(fn, precision=1e-9, budget=10)
-    assert 9 <= m.steady.samples < 60
+    assert 6 <= m.steady.samples < 60
     assert m.steady.median == pytest.approx(1e-3)
     assert not m.reached
     assert "interrupted after" in m.note
@@ -722,32 +595,6 @@ def test_ctrl_c_keeps_what_was_measured(clock):
 
     with pytest.raises(KeyboardInterrupt):
         measure(at_once)
-
-
-@pytest.mark.parametrize("limit", [1, 2, 30, 500])
-def test_the_number_of_calls_is_capped(limit):
-    calls = []
-    m = measure(lambda: calls.append(1), budget=0.1, max_calls=limit)
-    # One call is the first, and one is measured, whatever the limit.
-    assert len(calls) <= max(limit, 2)
-    if limit <= 2:
-        assert "number of calls" in m.note
-    with pytest.raises(ValueError, match="max_calls must be 1 or more"):
-        measure(len, [], max_calls=0)
-
-
-@pytest.mark.parametrize("limit", [2, 3, 30])
-def test_the_calls_of_a_jitted_function_are_capped(limit):
-    runs = []
-
-    @jax.jit
-    def step(x):
-        jax.debug.callback(lambda: runs.append(1))
-        return x
-
-    measure(step, 1.0, budget=0.1, max_calls=limit)
-    jax.effects_barrier()
-    assert 2 <= len(runs) <= limit
 
 
 def test_samples_are_spread_over_the_budget(clock):
@@ -771,8 +618,8 @@ from justafter import measure
 jax.config.update("jax_compilation_cache_dir", sys.argv[1])
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 m = measure(jax.jit(lambda x: jnp.sin(x) @ x), jnp.ones((9, 9)), budget=0.05)
-print(*m.stages, m.compile and m.compile.samples, "load from cache" in repr(m))
-assert m.cold >= (m.compile or m.load).median
+print(*m.stages, "load from cache" in repr(m))
+assert m.cold >= m.stages.get("compile", m.stages.get("load")).median
 """
 
 
@@ -786,130 +633,12 @@ def test_loads_from_a_cache_are_told_from_compiles(tmp_path):
         assert done.returncode == 0, done.stderr
         seen.append(done.stdout.strip())
     assert seen == [
-        "trace lower compile load first steady 1 True",
-        "trace lower load first steady None True",
+        "trace lower compile load first steady True",
+        "trace lower load first steady True",
     ]
 
 
 # ------------------------------------------------------------------- saved and compared
-
-
-def timed(name, *seconds):
-    """A measurement of samples as given."""
-    import dataclasses
-
-    m = measure(len, [], **QUICK)
-    return dataclasses.replace(m, name=name, steady=Spread.of(seconds))
-
-
-def around(middle, width=0.01):
-    rng = np.random.default_rng(0)
-    return middle * (1 + width * rng.standard_normal(100))
-
-
-@pytest.mark.parametrize(
-    ("now", "verdict"),
-    [
-        (around(1.0), "unchanged"),
-        (around(1.2), "slower"),
-        (around(0.8), "faster"),
-        (around(1.05), "cannot tell"),
-        (around(1.2, width=1.0), "cannot tell"),
-        (np.linspace(1.0, 1.4, 100), "cannot tell"),
-        ([1.2, 1.2], "cannot tell"),
-    ],
-)
-def test_a_verdict_respects_the_spread(now, verdict):
-    then = timed("f", *around(1.0))
-    change = timed("f", *now).against(then)
-    assert change.verdict == verdict
-    assert change.least <= change.ratio <= change.most or verdict == "cannot tell"
-    assert verdict in repr(change)
-    assert type(change).from_json(change.to_json()) == change
-
-
-def test_what_was_not_the_same_is_said():
-    import dataclasses
-
-    then, now = timed("f", *around(1.0)), timed("f", *around(1.0))
-    other = dataclasses.replace(then.provenance, jax="0.1", date="2001-01-01")
-    change = now.against(dataclasses.replace(then, provenance=other))
-    assert change.differences == (f"jax 0.1 then, {jax.__version__} now",)
-    assert "not the same: jax 0.1 then" in repr(change)
-    with pytest.raises(TypeError, match="not a str"):
-        now.against("then.json")
-    with pytest.raises(ValueError, match="tolerance must be"):
-        now.against(then, tolerance=-1)
-
-
-def test_files_of_measurements(tmp_path):
-    path = tmp_path / "then.json"
-    both = timed("f", *around(1.0)), timed("g", *around(2.0))
-    measure.save(path, *both)
-    assert measure.load(path) == {"f": both[0], "g": both[1]}
-    with pytest.raises(ValueError, match="two measurements are named 'f'"):
-        measure.save(path, both[0], both[0])
-    assert measure.load(path).keys() == {"f", "g"}, "the file is as it was"
-    path.write_text("[]")
-    with pytest.raises(ValueError, match=r"then\.json: this is no file of measurem"):
-        measure.load(path)
-    path.write_text('{"kind": "Measurements", "format": 99}')
-    with pytest.raises(ValueError, match="format 99"):
-        measure.load(path)
-    with pytest.raises(FileNotFoundError):
-        measure.load(tmp_path / "none.json")
-
-
-def test_the_command_that_compares_files(tmp_path, capsys):
-    from justafter.__main__ import main
-
-    then, now = str(tmp_path / "then.json"), str(tmp_path / "now.json")
-    measure.save(then, timed("f", *around(1.0)), timed("g", *around(1.0)))
-    measure.save(now, timed("f", *around(1.0)), timed("h", *around(1.0)))
-    assert main([then, now]) == 0
-    shown = capsys.readouterr().out
-    assert "unchanged" in shown
-    assert "only then: g" in shown
-    assert "only now: h" in shown
-    measure.save(now, timed("f", *around(1.5)))
-    assert main([then, now]) == 1
-    assert "slower" in capsys.readouterr().out
-    assert main([then, now, "--tolerance", "0.9"]) == 0
-    measure.save(now, timed("x", *around(1.5)))
-    assert main([then, now]) == 2
-    assert main([then, str(tmp_path / "none.json")]) == 2
-    assert "none.json" in capsys.readouterr().err
-
-
-@pytest.mark.usefixtures("clock")
-def test_the_fixture_that_compares(pytester, monkeypatch):
-    pytester.makeconftest("pytest_plugins = ['justafter.pytest_plugin']")
-    pytester.makepyfile(
-        """
-        import os, time
-        import pytest
-
-        def test_sleep(measured):
-            seconds = float(os.environ["SECONDS"])
-            m = measured(time.sleep, seconds, budget=0.3, tolerance=0.3)
-            assert m.steady.median == pytest.approx(seconds)
-        """
-    )
-    options = ["-p", "no:cacheprovider"]
-
-    def run(seconds, *more):
-        monkeypatch.setenv("SECONDS", str(seconds))
-        return pytester.runpytest_inprocess(*options, *more)
-
-    run(0.01).assert_outcomes(passed=1)
-    run(0.01, "--measured-save", "then.json").assert_outcomes(passed=1)
-    run(0.01, "--measured", "then.json").assert_outcomes(passed=1)
-    slower = run(0.1, "--measured", "then.json")
-    slower.assert_outcomes(failed=1)
-    slower.stdout.fnmatch_lines(["*slower than in then.json*", "*slower*"])
-    missing = run(0.01, "--measured", "none.json")
-    missing.assert_outcomes(errors=1)
-    missing.stdout.fnmatch_lines(["*write it with --measured-save*"])
 
 
 # ------------------------------------------------------------------------- plain data
@@ -933,9 +662,9 @@ def test_json_and_back(results):
 
 def test_json_of_something_else(results):
     _, c = results
-    with pytest.raises(ValueError, match="not the JSON of a Measurement"):
+    with pytest.raises(ValueError, match="no JSON of a Measurement"):
         Measurement.from_json(c.to_json())
-    with pytest.raises(ValueError, match="not the JSON of a Comparison"):
+    with pytest.raises(ValueError, match="no JSON of a Comparison"):
         Comparison.from_json("[]")
 
 
@@ -965,39 +694,8 @@ def test_text_and_html(results):
 
 
 def test_every_number_in_html_is_marked_measured(results):
-    import re
-
     for result in results:
         shown = re.sub(r"<style>.*?</style>", "", result._repr_html_(), flags=re.S)
         shown = re.sub(r'<span class="measured">.*?</span>', "", shown)
-        assert not re.search(r"\d", re.sub(r"<[^>]*>", "", shown))
-
-
-@pytest.mark.parametrize(
-    ("seconds", "shown"),
-    [(2.0, "2.00 s"), (0.0123, "12.3 ms"), (4.56e-5, "45.6 µs"), (7.8e-9, "7.80 ns")],
-)
-def test_units(seconds, shown):
-    from justafter._measure._show import _time
-
-    assert _time(Spread.of([seconds]))[0] == shown
-
-
-def test_the_plot_has_units_and_names(results):
-    pytest.importorskip("matplotlib").use("agg")
-    import matplotlib.pyplot as plt
-
-    ax = results[1].plot()
-    assert ax.get_xlabel().startswith("time per call (")
-    labels = [label.get_text() for label in ax.get_yticklabels()]
-    assert labels == ["eager", "<jit> & co"]
-    _, given = plt.subplots()
-    assert results[1].plot(given) is given
-    plt.close("all")
-
-
-def test_matplotlib_is_not_imported_before_a_plot():
-    import subprocess
-
-    program = "import sys, justafter; assert 'matplotlib' not in sys.modules"
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
+        shown = re.sub(r"<[^>]*>", "", shown).replace("95% interval", "")
+        assert not re.search(r"\d", shown)

@@ -281,16 +281,13 @@ def test_a_function_made_of_another_is_no_fresh_one():
         jax.jit(jax.grad(step))(1.0)
         jax.jit(jax.grad(step))(1.0)
     kinds = [reason.kind for trace in log["step"].history for reason in trace.why]
-    assert kinds == ["first call", "transformation", "fresh function object"]
+    assert kinds == ["first call"]  # the body ran once; JAX differentiates its jaxpr
     with watch() as log:
         step(jnp.ones(2))
         jax.make_jaxpr(step)(1.0)
         lens(step.__wrapped__, 1.0)
     texts = [str(reason) for trace in log["step"].history[1:] for reason in trace.why]
-    assert texts == [
-        "transformation: what was traced is made of it, by jit",
-        "transformation: what was traced is made of it, by justafter",
-    ]
+    assert texts == ["transformation: what was traced is made of it, by justafter"]
 
 
 @pytest.mark.skipif(
@@ -799,7 +796,7 @@ def test_the_decorator_keeps_the_functions_type(tmp_path):
 
     forms = get_overloads(watch)
     assert len(forms) == 2
-    assert forms[0].__annotations__["return"] == forms[0].__annotations__["fn"] == "F"
+    assert forms[0].__annotations__["return"] == "Watched[P, R]"
     assert forms[1].__annotations__["return"] == "Log"
 
 
@@ -921,9 +918,10 @@ def test_a_function_of_jax_is_not_zero_in_silence():
     norm = jax.jit(jnp.linalg.norm)
     with watch() as log, watch(only=norm) as chosen:
         norm(jnp.ones(3))
-    assert chosen[norm].traces == 1
+        jnp.vdot(jnp.ones(3), jnp.ones(3))
+    assert chosen[norm].traces == log[norm].traces == 1
     with pytest.raises(KeyError, match=r"JAX's own.*watch\(only="):
-        log[norm]
+        log[jnp.vdot]
 
 
 def test_pmap_is_counted_as_what_it_maps():

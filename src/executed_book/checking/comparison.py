@@ -75,8 +75,7 @@ def same_output(
       expected | Array(3)
       got      | Array(4)
     """
-    found = differences(expected, got, rtol, atol)
-    return found[0] if found else None
+    return next(iter(differences(expected, got, rtol, atol)), None)
 
 
 def differences(
@@ -93,13 +92,13 @@ def differences(
         [_without_places(line) for line in had],
         lambda e, g: _close(e, g, rtol, atol),
     )
-    found, i, m = [], 0, 0
+    differing, i, m = [], 0, 0
     for j, n in [*pairs, (len(wanted), len(had))]:
         if i < j or m < n:
             texts = "\n".join(wanted[i:j]), "\n".join(had[m:n])
-            found.append(Difference(i + 1, *texts))
+            differing.append(Difference(i + 1, *texts))
         i, m = j + 1, n + 1
-    return found
+    return differing
 
 
 def _lines(text: str) -> list[str]:

@@ -53,13 +53,13 @@ class Records:
 
 def recorded_elsewhere(folder: Path) -> dict[str, list[Path]]:
     """The files of all pages that were recorded on another device than a CPU."""
-    found: dict[str, list[Path]] = {}
+    files: dict[str, list[Path]] = {}
     for place in sorted(folder.glob("*")):
         if not place.name.startswith("cpu-"):
             for path in sorted(place.rglob("*.txt")):
                 docname = path.relative_to(place).with_suffix("").as_posix()
-                found.setdefault(docname, []).append(path)
-    return found
+                files.setdefault(docname, []).append(path)
+    return files
 
 
 def records_of(

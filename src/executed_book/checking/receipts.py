@@ -47,7 +47,7 @@ class Counts:
         sentences: those that name a check.
         checks: the checks that are named.
         universal: the sentences in universal words that claim something.
-        universal_bound: those of them that name a check.
+        universal_bound: those of them that a check holds, theirs or the paragraph's.
         definition, instruction, title: universal sentences marked as such.
         lines: the lines of lists, paragraphs and tables that need a check each.
         lines_bound: those of them that have one.
@@ -108,15 +108,10 @@ def check_names(page: PageText) -> Iterator[PageError]:
                 f"a second check is called {cell.check!r}",
                 f"the first is cell {page.checks[cell.check].number}: rename one",
             )
-    # The sentence with the mark comes after those that the mark holds as well.
-    unknown = {
-        name: statement
-        for statement in page.statements
-        for name in statement.checks
-        if name not in page.checks
-    }
-    for name, statement in unknown.items():
-        yield _unknown(page, statement, name)
+    for statement in page.statements:
+        for name in statement.checks:
+            if name not in page.checks:
+                yield _unknown(page, statement, name)
 
 
 def _unknown(page: PageText, statement: Statement, name: str) -> PageError:
@@ -130,18 +125,18 @@ def _unknown(page: PageText, statement: Statement, name: str) -> PageError:
 
 def check_failing(page: PageText, store: Store) -> Iterator[PageError]:
     """Each check has an assertion, and none that holds whatever a library does."""
-    for cell, found in zip(page.cells, _assertions(page, store), strict=True):
+    for cell, assertions in zip(page.cells, _assertions(page, store), strict=True):
         if cell.is_skipped or not (cell.check or "check" in cell.tags):
             continue
         announced = cell.raises is not None or cell.warns is not None
-        if not found and not announced:
+        if not assertions and not announced:
             yield PageError(
                 page.path,
                 cell.line,
                 f"cell {cell.number} is a check, and nothing in it can fail",
                 "assert what would be false if the sentence were",
             )
-        for assertion in found:
+        for assertion in assertions:
             if not assertion.can_fail:
                 yield PageError(
                     page.path,
@@ -152,14 +147,14 @@ def check_failing(page: PageText, store: Store) -> Iterator[PageError]:
 
 
 def _assertions(page: PageText, store: Store) -> list[list[Assertion]]:
-    """Those of each cell; kept, since following all values takes its time."""
+    """The assertions of each cell, from the cache: following all values is slow."""
     sources = [cell.source for cell in page.cells]
     key = digest([sources, file_digest(Path(failing.__file__))])
-    kept = store.load(page.docname, key)
-    if kept is not None:
-        return [[Assertion(*plain) for plain in found] for found in kept["cells"]]
+    entry = store.load(page.docname, key)
+    if entry is not None:
+        return [[Assertion(*plain) for plain in cell] for cell in entry["cells"]]
     by_cell = failing.assertions(sources)
-    plain = [[dataclasses.astuple(one) for one in found] for found in by_cell]
+    plain = [[dataclasses.astuple(one) for one in cell] for cell in by_cell]
     store.save(page.docname, key, {"cells": plain})
     return by_cell
 
@@ -181,7 +176,7 @@ def _quoted(statement: Statement) -> str:
 def unbound(page: PageText) -> Iterator[PageError]:
     """The universal sentences and the lines of a page that name no check."""
     for statement in page.statements:
-        if statement.is_universal and not statement.checks and not statement.exempt:
+        if statement.is_universal and not statement.is_bound and not statement.exempt:
             word = "no check holds this sentence"
             yield _loose(page, statement, word)
     for line, parts in _claims(page.statements).items():
@@ -238,11 +233,11 @@ def _is_named(chapter: Chapter, cell: Cell) -> bool:
 
 def _claims(statements: Iterable[Statement]) -> dict[int, list[Statement]]:
     """The sentences of each line that needs a check, by where it begins."""
-    found: dict[int, list[Statement]] = {}
+    claims: dict[int, list[Statement]] = {}
     for statement in statements:
         if statement.claim is not None:
-            found.setdefault(statement.claim, []).append(statement)
-    return found
+            claims.setdefault(statement.claim, []).append(statement)
+    return claims
 
 
 # -- how many there are
@@ -261,7 +256,7 @@ def count_claims(page: PageText, executed: Executed | None, has_rows: bool) -> C
         sentences=sum(bool(s.checks) for s in statements),
         checks=len({name for s in statements for name in s.checks}),
         universal=len(claiming),
-        universal_bound=sum(bool(s.checks) for s in claiming),
+        universal_bound=sum(s.is_bound for s in claiming),
         definition=marked["definition"],
         instruction=marked["instruction"],
         title=marked["title"],

@@ -246,12 +246,12 @@ def _noise(chapter: Chapter, cell: Cell, result: CellResult) -> Iterator[PageErr
     patterns = (*NOISE, *_own_paths())
     for text in shown_texts(result):
         for pattern, what in patterns:
-            if found := pattern.search(text):
-                line = text[text.rfind("\n", 0, found.start()) + 1 :].split("\n")[0]
+            if match := pattern.search(text):
+                line = text[text.rfind("\n", 0, match.start()) + 1 :].split("\n")[0]
                 yield PageError(
                     chapter.path,
                     cell.line,
-                    f"cell {cell.number} prints {what}: {found[0]!r}",
+                    f"cell {cell.number} prints {what}: {match[0]!r}",
                     "print something that is the same on every machine",
                     line[:200],
                 )

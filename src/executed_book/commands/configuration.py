@@ -30,7 +30,7 @@ def read_settings(
             f"{config}: no conf.py in it; name the folder that holds it with --config"
         )
     try:
-        found = Config.read(config, overrides={}, tags=Tags())
+        config_read = Config.read(config, overrides={}, tags=Tags())
     except SphinxError as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         raise BookError(f"{config / 'conf.py'}: {lines[0]} {lines[-1]}") from None
@@ -38,9 +38,9 @@ def read_settings(
     def get(name: str) -> Any:
         if name in overrides:
             return overrides[name] or None
-        if name not in found:
-            found.add(name, None, "", ())
-        return found[name]
+        if name not in config_read:
+            config_read.add(name, None, "", ())
+        return config_read[name]
 
     cache = source.parent / "_build" / "cache"
     return settings_of(get, source, config, cache, **more)

@@ -51,9 +51,9 @@ class Readings:
         key = _key(text, path, source, rules, claims or {})
         name = file_name(docname_of(path, source))
         file = self._folder / f"{name}.pickle"
-        kept = _kept(file, key)
-        if kept is not None:
-            chapter, statements, has_counts = kept
+        entry = _kept(file, key)
+        if entry is not None:
+            chapter, statements, has_counts = entry
             return Reading(
                 path,
                 source,
@@ -73,8 +73,8 @@ def _kept(file: Path, key: str) -> Kept | None:
     try:
         with file.open("rb") as stream:
             if stream.read(len(key)) == key.encode():
-                found: Kept = pickle.load(stream)
-                return found
+                entry: Kept = pickle.load(stream)
+                return entry
     except Exception:  # whatever is in the file, the page itself can still be read
         return None
     return None

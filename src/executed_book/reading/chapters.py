@@ -115,16 +115,16 @@ def docname_of(path: Path, source: Path) -> str:
 
 def _read_markdown(text: str, reading: Reading) -> None:
     path = reading.path
-    front, taken = front_matter(text, path)
-    body = text.split("\n", taken)[taken] if taken else text
+    front, front_lines = front_matter(text, path)
+    body = text.split("\n", front_lines)[front_lines] if front_lines else text
     if not executes(front):
-        pieces = stretches(body, taken + 1)
+        pieces = stretches(body, front_lines + 1)
         reading.errors += _not_executing(path, pieces)
-        reading.check_prose(running_text(body, taken + 1))
+        reading.check_prose(running_text(body, front_lines + 1))
         reading.read_statements(pieces)
         return
     reading.errors += check_kernel(front, text, path)
-    pieces = stretches(body, taken + 1)
+    pieces = stretches(body, front_lines + 1)
     for piece in pieces:
         _load(piece, path, reading.errors)
     _take(text, front, pieces, reading)
@@ -212,7 +212,7 @@ def _values(
     """The value roles of a stretch of running text."""
     numbered = list(running)
     text = "\n".join(content for _, content in numbered)
-    found = []
+    values = []
     for span in SPAN.finditer(text):
         if span["role"] not in _ROLES:
             continue
@@ -228,8 +228,8 @@ def _values(
                 )
             )
             continue
-        found.append(Value(span["role"], " ".join(span["text"].split()), line))
-    return found
+        values.append(Value(span["role"], " ".join(span["text"].split()), line))
+    return values
 
 
 def _load(piece: Stretch, path: Path, errors: list[PageError]) -> None:

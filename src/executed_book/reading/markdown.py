@@ -107,7 +107,7 @@ def stretches(text: str, first: int = 1) -> list[Stretch]:
     [('markdown', 'One.', 1), ('code', 'x = 1', 6), ('markdown', 'Two.', 8)]
     """
     lines = text.splitlines()
-    found: list[Stretch] = []
+    pieces: list[Stretch] = []
     start, options = 0, dict[str, Any]()
     running: list[tuple[int, str]] = []
     tokens: list[Token] = []
@@ -118,7 +118,7 @@ def stretches(text: str, first: int = 1) -> list[Stretch]:
         if piece is not None:
             piece.running, piece.options = running, options
             piece.tokens, piece.first = tokens, first
-            found.append(piece)
+            pieces.append(piece)
         running, tokens = [], []
 
     for token in tokens_of(text):
@@ -126,7 +126,7 @@ def stretches(text: str, first: int = 1) -> list[Stretch]:
         if kind:
             assert token.map is not None
             flush(token.map[0])
-            found.append(_cell(token, kind, first))
+            pieces.append(_cell(token, kind, first))
             start, options = token.map[1], {}
         elif token.type == "myst_block_break" and token.map:
             flush(token.map[0])
@@ -135,7 +135,7 @@ def stretches(text: str, first: int = 1) -> list[Stretch]:
             running += _running(token, first)
             tokens.append(token)
     flush(len(lines))
-    return found
+    return pieces
 
 
 def running_text(text: str, first: int = 1) -> list[tuple[int, str]]:

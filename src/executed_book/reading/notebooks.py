@@ -58,9 +58,9 @@ def _stretch(cell: dict[str, Any]) -> Stretch:
 
 def _lines(text: str, count: int) -> list[int]:
     """The file's line of each cell's first source line; 1 where that cannot be told."""
-    found = list(_SOURCE.finditer(text))
-    least = min((len(match["indent"]) for match in found), default=0)
-    starts = [match for match in found if len(match["indent"]) == least]
+    sources = list(_SOURCE.finditer(text))
+    least = min((len(match["indent"]) for match in sources), default=0)
+    starts = [match for match in sources if len(match["indent"]) == least]
     if len(starts) != count or "\n" not in text.strip():
         return [1] * count
     return [text.count("\n", 0, match.end()) + 2 for match in starts]

@@ -82,8 +82,8 @@ def front_matter(text: str, path: Path) -> tuple[dict[str, Any], int]:
 
 def line_of(text: str, word: str) -> int:
     """The first line (from 1) that begins with `word`; 1 if none does."""
-    found = re.search(rf"^\s*[\"']?{re.escape(word)}\b", text, re.MULTILINE)
-    return text.count("\n", 0, found.start()) + 1 if found else 1
+    match = re.search(rf"^\s*[\"']?{re.escape(word)}\b", text, re.MULTILINE)
+    return text.count("\n", 0, match.start()) + 1 if match else 1
 
 
 def executes(front: dict[str, Any]) -> bool:
@@ -130,13 +130,13 @@ def page_options(
     MyST-NB's own `mystnb: {execution_timeout: 60}` is a limit as well.
     """
     settings = metadata.get("executed_book")
-    known = _mapping(settings)
+    options = _mapping(settings)
     timeout = _mapping(metadata.get("mystnb")).get("execution_timeout")
-    limit, platform = known.get("limit", timeout), known.get("platform")
+    limit, platform = options.get("limit", timeout), options.get("platform")
     is_number = isinstance(limit, int | float) and not isinstance(limit, bool)
     right = (
         (settings is None or isinstance(settings, dict))
-        and not set(known) - {"limit", "platform"}
+        and not set(options) - {"limit", "platform"}
         and (limit is None or (is_number and limit > 0))
         and platform in (None, "cpu")
     )

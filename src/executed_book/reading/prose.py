@@ -34,11 +34,11 @@ _NOT_PROSE = re.compile(
 def check_prose(path: Path, running: Iterable[tuple[int, str]]) -> Iterator[PageError]:
     """Every bare measured number in the numbered lines of running text."""
     for line, content in running:
-        for found in _MEASURED.finditer(_NOT_PROSE.sub(" ", content)):
+        for match in _MEASURED.finditer(_NOT_PROSE.sub(" ", content)):
             yield PageError(
                 path,
                 line,
-                f"a measured number typed by hand: {found[0]!r}",
+                f"a measured number typed by hand: {match[0]!r}",
                 "compute it in a cell and quote it: {measured}`name:.1f`, or say"
                 " a bound in words and assert it",
             )

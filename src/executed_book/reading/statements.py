@@ -1,13 +1,13 @@
 """The sentences of a page, and the checks that they name.
 
-A mark names the check that would fail if what stands before it were false: ``A draw
-leaves its key as it was. {check}`draw-keeps-key` ``. It holds the universal sentences of
-its paragraph, back to the mark before it. One that claims nothing says so:
-``{no-check}`definition` ``.
+A sentence names the check that would fail if it were false by a role after it:
+``A draw leaves its key as it was. {check}`draw-keeps-key` ``. One that claims nothing
+says so: ``{no-check}`definition` ``.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -103,13 +103,16 @@ class StatementReader:
 
     def _block(self, text: str, line: int, claims: bool) -> Iterator[Statement]:
         """The sentences of one paragraph, list item, cell of a table or title."""
+        sentences = list(self._sentences_of(text, line, claims))
+        vouched = sentences[-1].checks if sentences else ()
+        yield from (dataclasses.replace(one, vouched=vouched) for one in sentences)
+
+    def _sentences_of(self, text: str, line: int, claims: bool) -> Iterator[Statement]:
         lead = _LEAD.match(text)
         start, claim = 0, self._claim
         if lead and lead[1] in self.after:
             start, claim = lead.end(), line
-        inherited: tuple[str, ...] = ()
-        found = []
-        for begin, end, marks in reversed(list(_sentences(text, start))):
+        for begin, end, marks in _sentences(text, start):
             here = line + text.count("\n", 0, begin)
             said = text[begin:end]
             checks, exempt = self._marks(marks, here)
@@ -117,15 +120,9 @@ class StatementReader:
             universal = bool(_UNIVERSAL.search(bare)) and not bare.rstrip(
                 "*_\"') \n"
             ).endswith("?")
-            universal = claims and universal
-            if universal and not marks:
-                checks = inherited
-            elif marks:
-                inherited = checks
-            found.append(
-                Statement(_plain(said), here, checks, exempt, universal, claim)
+            yield Statement(
+                _plain(said), here, checks, exempt, claims and universal, claim
             )
-        yield from reversed(found)
 
     def _marks(
         self, marks: list[re.Match[str]], line: int

@@ -53,10 +53,10 @@ class Channel:
             pass
         finally:
             self._socket.setblocking(True)
-        found = []
+        messages = []
         while (message := self._take()) is not None:
-            found.append(message)
-        return found
+            messages.append(message)
+        return messages
 
     def _read(self) -> bool:
         try:
@@ -73,5 +73,5 @@ class Channel:
             return None
         line = bytes(self._buffer[:end])
         del self._buffer[: end + 1]
-        found: Message = json.loads(line)
-        return found
+        message: Message = json.loads(line)
+        return message

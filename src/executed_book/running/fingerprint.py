@@ -111,14 +111,14 @@ def dependencies(modules: list[str], files: list[str], project: Path) -> Depends
     owners = _owners()
     names = sorted({name for module in modules for name in owners.get(module, ())})
     read = {_source_of(Path(name)) for name in files}
-    kept = sorted(
+    own = sorted(
         path.relative_to(project)
         for path in read
         if path.is_file() and not _MADE & set(path.relative_to(project).parts)
     )
     return {
         "distributions": {name: _version(name) for name in names},
-        "files": {path.as_posix(): file_digest(project / path) for path in kept},
+        "files": {path.as_posix(): file_digest(project / path) for path in own},
     }
 
 

@@ -62,8 +62,8 @@ def is_the_runtimes(line: str) -> bool:
     >>> is_the_runtimes("UserWarning: Loaded cuDNN version 9")
     False
     """
-    if found := _HEAD.fullmatch(line):
-        return found["text"].startswith(KNOWN.get(found["file"], ()))
+    if match := _HEAD.fullmatch(line):
+        return match["text"].startswith(KNOWN.get(match["file"], ()))
     return line.startswith(KNOWN_PLAIN)
 
 

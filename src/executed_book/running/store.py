@@ -73,8 +73,8 @@ class Store:
         """All files kept under a name, the newest first."""
         wanted = file_name(name)
         every = ((p, _ENTRY.fullmatch(p.name)) for p in self.folder.glob("*.json"))
-        found = [path for path, entry in every if entry and entry["name"] == wanted]
-        return sorted(found, key=_time, reverse=True)
+        paths = [path for path, entry in every if entry and entry["name"] == wanted]
+        return sorted(paths, key=_time, reverse=True)
 
     def prune(self) -> None:
         """Remove the entries that no build has used for a month, and no other file."""

@@ -47,15 +47,17 @@ def worker_environment(variables: Mapping[str, str] | None = None) -> dict[str, 
     Python's that would falsify a page, such as the one that drops every assert, do not
     pass. Folders of modules are named from here: workers start elsewhere.
     """
-    given = {**os.environ, **(variables or {})}
+    environment = {**os.environ, **(variables or {})}
     passed = {
         name: value
-        for name, value in given.items()
+        for name, value in environment.items()
         if name not in _COLORS and (not name.startswith("PYTHON") or name in _KEPT)
     }
     if folders := passed.get("PYTHONPATH"):
-        found = (str(Path(folder).absolute()) for folder in folders.split(os.pathsep))
-        passed["PYTHONPATH"] = os.pathsep.join(found)
+        absolute = (
+            str(Path(folder).absolute()) for folder in folders.split(os.pathsep)
+        )
+        passed["PYTHONPATH"] = os.pathsep.join(absolute)
     return {**DEFAULTS, **passed, "PYTHONHASHSEED": "0"}
 
 

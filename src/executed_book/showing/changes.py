@@ -20,11 +20,11 @@ Contents = dict[str, str | None]
 
 def changed_pages(env: BuildEnvironment) -> set[str]:
     """The pages whose files are others than when they were last read."""
-    known: dict[str, Contents] = getattr(env, _ATTRIBUTE, {})
+    contents: dict[str, Contents] = getattr(env, _ATTRIBUTE, {})
     return {
         docname
-        for docname in env.found_docs & known.keys()
-        if _contents(env, docname, known[docname]) != known[docname]
+        for docname in env.found_docs & contents.keys()
+        if _contents(env, docname, contents[docname]) != contents[docname]
     }
 
 
@@ -42,6 +42,6 @@ def _contents(
         files = dict.fromkeys(map(str, env.dependencies.get(docname, ())))
     source = Path(env.srcdir)
     names = {name for name in files if name}
-    found = {name: file_digest(source / name) for name in sorted(names)}
-    found[str(env.doc2path(docname, base=False))] = file_digest(env.doc2path(docname))
-    return found
+    digests = {name: file_digest(source / name) for name in sorted(names)}
+    digests[str(env.doc2path(docname, base=False))] = file_digest(env.doc2path(docname))
+    return digests

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
-from myst_nb.sphinx_ import HideCodeCellNode, depart_HideCellInput
 from myst_nb.sphinx_ import Parser as NotebookParser
 from myst_parser.parsers.sphinx_ import MystParser
 from sphinx.application import Sphinx
@@ -28,21 +27,13 @@ from ..reading.chapters import read_page
 from ..running.fingerprint import digest, file_digest
 from ..settings import OPTIONS, PREFIX, Settings, settings_of
 from .changes import changed_pages, note_contents
-from .images import settle_images
+from .images import setup_images
 from .notebook import Notebook, notebook_of, stored_notebook, unexecuted_notebook
-from .receipts import CheckRole, CountRole, NoCheckRole, Receipts
-from .reproducible import complete_search_index, copy_notebook_styles
+from .receipts import setup_receipts
+from .reproducible import setup_reproducible
 from .stamp import stamp
-from .transforms import (
-    DarkTwins,
-    MarkVaryingOutputs,
-    OneFigure,
-    PlainMessages,
-    ProgramBoxes,
-    RecordTabs,
-    visit_folded,
-)
-from .values import ValueRole, line_up
+from .transforms import setup_transforms
+from .values import line_up, setup_values
 
 #: What a page asks of its own kernel; kept on the application by `Showing`.
 _ATTRIBUTE = "_executed_book"
@@ -344,31 +335,13 @@ def setup_extension(app: Sphinx) -> None:
     app.connect("env-get-outdated", showing.outdated)
     app.connect("doctree-read", showing.end_page)
     app.connect("env-updated", showing.note_contents)
-    app.connect("builder-inited", copy_notebook_styles, priority=900)
-    app.connect("html-collect-pages", complete_search_index)
     app.connect("html-page-context", showing.offer_downloads, priority=900)
-    app.connect("html-page-context", settle_images)
-    for name in ("value", "measured"):
-        app.add_role(name, ValueRole())
-    app.add_role("check", CheckRole())
-    app.add_role("no-check", NoCheckRole())
-    app.add_role("receipts", CountRole(lambda: showing.counts))
-    for transform in (
-        MarkVaryingOutputs,
-        PlainMessages,
-        DarkTwins,
-        ProgramBoxes,
-        RecordTabs,
-        Receipts,
-    ):
-        app.add_transform(transform)
-    app.add_post_transform(OneFigure)
-    folded = (visit_folded, depart_HideCellInput)
-    app.add_node(HideCodeCellNode, override=True, html=folded)
-    for name in ("cells", "program", "provenance", "receipts"):
-        app.add_css_file(f"{name}.css")
-    for name in ("program", "receipts"):
-        app.add_js_file(f"{name}.js", loading_method="defer")
+    setup_reproducible(app)
+    setup_images(app)
+    setup_values(app)
+    setup_transforms(app)
+    app.add_css_file("provenance.css")
+    setup_receipts(app, lambda: showing.counts)
 
 
 def metadata(config: Path) -> ExtensionMetadata:

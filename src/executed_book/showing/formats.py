@@ -61,9 +61,9 @@ def _language(code: Tag) -> str:
         return "text"
     block = code.find_parent(class_=re.compile(r"^highlight-"))
     names = block.get("class") if block else None
-    found = [str(n)[10:] for n in names or () if str(n).startswith("highlight-")]
-    known = {"ipython3": "python", "python3": "python", "default": "", "none": "text"}
-    return known.get(found[0], found[0]) if found else ""
+    languages = [str(n)[10:] for n in names or () if str(n).startswith("highlight-")]
+    lexers = {"ipython3": "python", "python3": "python", "default": "", "none": "text"}
+    return lexers.get(languages[0], languages[0]) if languages else ""
 
 
 def markdown_of(page: BeautifulSoup) -> str:
@@ -148,10 +148,10 @@ def _installing(first: str) -> list[NotebookCell]:
     if not first:
         return []
     beside = re.findall(r"(?<= \./)\S+", first)
-    taken = "".join(
+    wheels = "".join(
         f"# Put {name} beside it: the same menu has it.\n" for name in beside
     )
-    source = f"# What this notebook needs; run it once.\n{taken}{first}"
+    source = f"# What this notebook needs; run it once.\n{wheels}{first}"
     return [
         {
             "cell_type": "code",

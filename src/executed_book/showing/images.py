@@ -50,8 +50,15 @@ def _size(path: Path) -> tuple[int, int] | None:
     if path.suffix != ".svg":
         return get_image_size(path)
     root = _SVG.search(path.read_text("utf-8", errors="replace"))
-    found = _LENGTH.findall(root[0]) if root else []
-    lengths = {name: round(float(value) * _PIXELS[unit]) for name, value, unit in found}
+    matches = _LENGTH.findall(root[0]) if root else []
+    lengths = {
+        name: round(float(value) * _PIXELS[unit]) for name, value, unit in matches
+    }
     if lengths.keys() != {"width", "height"}:
         return None
     return lengths["width"], lengths["height"]
+
+
+def setup_images(app: Sphinx) -> None:
+    """Say of each image how large it is."""
+    app.connect("html-page-context", settle_images)

@@ -196,11 +196,11 @@ def stored_notebook(text: str) -> Notebook:
     Raises:
         ValueError: it is no notebook.
     """
-    held = json.loads(text)
-    if not isinstance(held, dict):
+    plain = json.loads(text)
+    if not isinstance(plain, dict):
         raise ValueError("a notebook is an object")
-    metadata = {"language_info": _LANGUAGE, **held.get("metadata", {})}
-    return cast("Notebook", {**held, "metadata": metadata})
+    metadata = {"language_info": _LANGUAGE, **plain.get("metadata", {})}
+    return cast("Notebook", {**plain, "metadata": metadata})
 
 
 _LANGUAGE = {"name": "python", "pygments_lexer": "ipython3"}

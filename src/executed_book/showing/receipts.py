@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypedDict
 
 from docutils import nodes
+from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 from sphinx.util.docutils import SphinxRole
 
@@ -60,11 +61,11 @@ class Receipt(TypedDict):
 
 def receipts_of(chapter: Chapter, run: Run) -> dict[str, Receipt]:
     """For each check that is named, what its cell shows, by its name."""
-    found: dict[str, Receipt] = {}
+    receipts: dict[str, Receipt] = {}
     for name, anchor, statement in claims_of(chapter):
         new: Receipt = {"name": name, "passed": _passed(run), "claims": []}
-        found.setdefault(name, new)["claims"].append((anchor, statement.text))
-    return found
+        receipts.setdefault(name, new)["claims"].append((anchor, statement.text))
+    return receipts
 
 
 def _passed(run: Run) -> tuple[str, str]:
@@ -197,3 +198,13 @@ def _note(receipt: Receipt) -> nodes.container:
         format="html",
     )
     return box
+
+
+def setup_receipts(app: Sphinx, counts: Callable[[], Counts]) -> None:
+    """Put a tick behind each sentence that has a check, and its receipt below that."""
+    app.add_role("check", CheckRole())
+    app.add_role("no-check", NoCheckRole())
+    app.add_role("receipts", CountRole(counts))
+    app.add_transform(Receipts)
+    app.add_css_file("receipts.css")
+    app.add_js_file("receipts.js", loading_method="defer")

@@ -36,12 +36,14 @@ def complete_search_index(app: Sphinx) -> Iterable[Any]:
         words = getattr(indexer, name, {})
         for word in [word for word, found in words.items() if not found]:
             del words[word]
-    known = getattr(indexer, "_index_entries", None)
-    if known is not None:
-        known.clear()  # so that they stand in one order, whatever was written now
+    index_entries = getattr(indexer, "_index_entries", None)
+    if index_entries is not None:
+        index_entries.clear()  # so that their order is one, whatever was written now
         every = app.env.get_domain("index").data["entries"]
         for docname, entries in sorted(every.items()):
-            known[docname] = sorted({word for e in entries for word in _words(*e)})
+            index_entries[docname] = sorted(
+                {word for e in entries for word in _words(*e)}
+            )
     return ()
 
 
@@ -54,3 +56,9 @@ def _words(
         return
     for part in parts[:1] if kind in ("see", "seealso") else parts:
         yield part, target or "", main
+
+
+def setup_reproducible(app: Sphinx) -> None:
+    """Have two builds of the same book write the same bytes."""
+    app.connect("builder-inited", copy_notebook_styles, priority=900)
+    app.connect("html-collect-pages", complete_search_index)

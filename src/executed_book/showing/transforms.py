@@ -9,7 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
-from myst_nb.sphinx_ import HideCodeCellNode, visit_HideCellInput
+from myst_nb.sphinx_ import (
+    HideCodeCellNode,
+    depart_HideCellInput,
+    visit_HideCellInput,
+)
+from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.writers.html5 import HTML5Translator
@@ -21,8 +26,8 @@ from ..figures import dark_twin
 
 def _parts(node: nodes.Element, name: str) -> list[nodes.container]:
     """The parts of a page that MyST-NB calls by a name of its own."""
-    found = node.findall(nodes.container)
-    return [part for part in found if part.get("nb_element") == name]
+    containers = node.findall(nodes.container)
+    return [part for part in containers if part.get("nb_element") == name]
 
 
 def _cells(document: nodes.document) -> list[nodes.container]:
@@ -209,3 +214,22 @@ def program_box(program: str) -> nodes.container:
         format="html",
     )
     return box
+
+
+def setup_transforms(app: Sphinx) -> None:
+    """Change what MyST-NB makes of a page's cells."""
+    transforms = (
+        MarkVaryingOutputs,
+        PlainMessages,
+        DarkTwins,
+        ProgramBoxes,
+        RecordTabs,
+    )
+    for transform in transforms:
+        app.add_transform(transform)
+    app.add_post_transform(OneFigure)
+    folded = (visit_folded, depart_HideCellInput)
+    app.add_node(HideCodeCellNode, override=True, html=folded)
+    app.add_css_file("cells.css")
+    app.add_css_file("program.css")
+    app.add_js_file("program.js", loading_method="defer")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from docutils import nodes
+from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxRole
 
@@ -46,3 +47,9 @@ class ValueRole(SphinxRole):
         text = queue.pop(0)
         classes = ["value"] if self.name == "value" else ["measured", "no-search"]
         return [nodes.inline(text, text, classes=classes)], []
+
+
+def setup_values(app: Sphinx) -> None:
+    """Show values of the page in its running text."""
+    for name in ("value", "measured"):
+        app.add_role(name, ValueRole())

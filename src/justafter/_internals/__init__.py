@@ -16,16 +16,15 @@ from ._events import JitCall as JitCall
 from ._events import JitRun as JitRun
 from ._events import Veto as Veto
 from ._events import earlier_calls as earlier_calls
+from ._events import is_called_by_reader as is_called_by_reader
 from ._events import listen as listen
 from ._events import listeners as listeners
 from ._events import mapped as mapped
 from ._events import moved as moved
 from ._events import unlisten as unlisten
-from ._stages import compiling as compiling
 from ._stages import is_tracing as is_tracing
 from ._stages import jit_again as jit_again
 from ._stages import loads as loads
-from ._stages import lowering as lowering
 from ._stages import without_persistent_cache as without_persistent_cache
 
 try:

@@ -18,6 +18,8 @@ from jax._src import pjit as _pjit
 from jax._src import util as _util
 from jax._src.interpreters import partial_eval as _partial_eval
 
+from .. import _functions
+
 _COMPILE_EVENT = "/jax/core/compile/backend_compile_duration"
 _LOAD_EVENT = "/jax/compilation_cache/cache_hits"
 _TRACE_PARAMETERS = ("fun", "ji", "ctx_mesh", "dbg", "avals", "args", "kwargs")
@@ -64,8 +66,8 @@ class Veto(Exception):
 class Listener(Protocol):
     """Who wants to hear about traces and compilations."""
 
-    def tracing(self, call: JitCall, outer: tuple[Fun, ...]) -> None:
-        """A body is about to run; `outer` are the jits around it, innermost last."""
+    def tracing(self, call: JitCall) -> None:
+        """A body is about to run."""
 
     def traced(self, call: JitCall, seconds: float, error: str | None) -> None:
         """The body that was announced has run."""
@@ -235,8 +237,7 @@ def _mark_body(before: Fun | None) -> Fun:
         pending = _here.pending
         if name == "trace_to_jaxpr" and pending and pending[-1].call is None:
             call = pending[-1].call = _jit_call(pending[-1])
-            outer = tuple(one.fun for one in pending[:-1])
-            _tell(lambda listener: listener.tracing(call, outer))
+            _tell(lambda listener: listener.tracing(call))
         if before is not None:
             before(name, *args)
 
@@ -330,6 +331,24 @@ def _named(values: tuple[Any, ...]) -> dict[str, Any]:
     if names is None or len(names()) != len(values):
         return {f"setting {i}": value for i, value in enumerate(values)}
     return dict(zip(names(), values, strict=True))
+
+
+# Between a call of a jitted function and what JAX tells us of it.
+_MACHINERY = re.compile(
+    r"[\\/]jax[\\/]_src[\\/](?:interpreters[\\/]|(?:api|api_util|pjit|traceback_util|"
+    r"linear_util|dispatch|core|compiler|profiler|util|monitoring)\.py$)"
+)
+
+
+def is_called_by_reader() -> bool:
+    """Whether no library stands between the reader's code and the jit that runs."""
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        path = frame.f_code.co_filename
+        if not path.startswith(_functions.PACKAGE) and not _MACHINERY.search(path):
+            return not _functions.is_library(path)
+        frame = frame.f_back
+    return False
 
 
 def mapped(fun: Any) -> Fun | None:

@@ -1,4 +1,4 @@
-"""From a function to an executable: jits made again, caught or kept from the cache."""
+"""From a function to an executable: jits made again, and kept from the cache."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
+from jax._src import config as _config
 from jax._src import pjit as _pjit
 
 from ._events import parameters
@@ -25,61 +26,19 @@ def jit_again(fun: Callable[..., Any], jitted: Any) -> Any | None:
 
 
 @contextlib.contextmanager
-def lowering(replace: Callable[[Any], Any]) -> Iterator[list[Any]]:
-    """Hand what this thread lowers to `replace` first, and lower what it returns.
-
-    Libraries wrap `jax.jit` in callables of their own that can be lowered but not
-    traced. So is seen what they pass to `jax.jit`, whatever they are.
-
-    Yields:
-        A list that fills with a pair for each lowering: what `replace` returned, and
-        the `jax.stages.Lowered` made from it.
-    """
-    kind, thread = jax.stages.Traced, threading.get_ident()
-    before: Callable[..., Any] = kind.lower
-    seen: list[Any] = []
-
-    def lower(traced: Any, *args: Any, **kwargs: Any) -> Any:
-        if threading.get_ident() != thread:
-            return before(traced, *args, **kwargs)
-        mine = replace(traced)
-        lowered = before(mine, *args, **kwargs)
-        seen.append((mine, lowered))
-        return lowered
-
-    setattr(kind, "lower", lower)  # noqa: B010 (of a class that is JAX's own)
-    try:
-        yield seen
-    finally:
-        kind.lower = before  # type: ignore[method-assign]
-
-
-@contextlib.contextmanager
 def without_persistent_cache() -> Iterator[None]:
-    """Compile, whatever is on disk, and leave nothing there.
+    """Compile on this thread, whatever is on disk, and leave nothing there.
 
     The cache's key leaves metadata out, and metadata is what a lens reads. With it in
     the key, a program whose equations carry numbers is on no disk yet; a compilation
-    that is never long enough to be kept is not written to it.
+    that is never long enough to be kept is not written to it. Both settings are those
+    of this thread alone.
     """
-    names = {
-        "jax_compilation_cache_include_metadata_in_key": True,
-        "jax_persistent_cache_min_compile_time_secs": float("inf"),
-    }
-    with contextlib.ExitStack() as stack:
-        for name, value in names.items():
-            stack.enter_context(_setting(name, value))
+    with (
+        _config.compilation_cache_include_metadata_in_key(True),
+        _config.persistent_cache_min_compile_time_secs(float("inf")),
+    ):
         yield
-
-
-@contextlib.contextmanager
-def _setting(name: str, value: Any) -> Iterator[None]:
-    before = getattr(jax.config, name)
-    jax.config.update(name, value)
-    try:
-        yield
-    finally:
-        jax.config.update(name, before)
 
 
 @contextlib.contextmanager
@@ -98,24 +57,6 @@ def loads() -> Iterator[list[str]]:
         yield seen
     finally:
         jax.monitoring.unregister_event_listener(listener)
-
-
-@contextlib.contextmanager
-def compiling(lowered: Any, compiled: Any) -> Iterator[None]:
-    """Answer this thread's request to compile `lowered` with what came of it before."""
-    kind, thread = jax.stages.Lowered, threading.get_ident()
-    before: Callable[..., Any] = kind.compile
-
-    def compile_(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if self is lowered and threading.get_ident() == thread:
-            return compiled
-        return before(self, *args, **kwargs)
-
-    kind.compile = compile_  # type: ignore[method-assign]
-    try:
-        yield
-    finally:
-        kind.compile = before  # type: ignore[method-assign]
 
 
 def is_tracing() -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from .. import _functions
 from .._internals import _equations
 from . import (
     _costs,
@@ -22,6 +23,7 @@ from . import (
     _trace,
 )
 from ._model import Costs, Equation, Instruction, Kernel, Link, Source, Span
+from ._rows import Row, Table, table
 
 __all__ = [
     "Costs",
@@ -30,8 +32,10 @@ __all__ = [
     "Kernel",
     "Lens",
     "Link",
+    "Row",
     "Source",
     "Span",
+    "Table",
     "lens",
 ]
 
@@ -52,13 +56,11 @@ class Lens:
             each with the equations that ended up in it. A kernel in a loop is
             listed once.
         links: for each Python expression, its equations and kernels.
-        costs: FLOPs, bytes and memory by XLA's analysis, and the compile time.
         inputs: the jaxpr's inputs with their types.
+        constants: the arrays that the function captured, with their types.
         results: the names of the jaxpr's results.
         notes: what could not be shown, and why.
         platform: the platform that the program was compiled for.
-        library: for each expression of a library that your code called, its
-            equations and kernels.
     """
 
     name: str
@@ -66,14 +68,14 @@ class Lens:
     equations: tuple[Equation, ...]
     kernels: tuple[Kernel, ...]
     links: tuple[Link, ...]
-    costs: Costs
     inputs: str
+    constants: str
     results: str
     notes: tuple[str, ...] = ()
     platform: str = "cpu"
-    library: tuple[Link, ...] = ()
-    rows: tuple[_link.Row, ...] = field(default=(), repr=False)
+    shown: tuple[_link.Row, ...] = field(default=(), repr=False)
     _program: _trace.Program | None = field(default=None, repr=False)
+    _devices: int = field(default=1, repr=False)
 
     @property
     def primitives(self) -> tuple[Equation, ...]:
@@ -113,6 +115,12 @@ class Lens:
             if eqn.tags
         }
         return _equations.untagged(self._compiled.hlo, names)
+
+    @functools.cached_property
+    def costs(self) -> Costs:
+        """FLOPs, bytes and memory by XLA's analysis, and the compile time."""
+        reported = replace(self._compiled.costs, devices=self._devices)
+        return _costs.total(reported, self.kernels, self.kernel_costs)
 
     @functools.cached_property
     def kernel_costs(self) -> tuple[Costs, ...]:
@@ -177,6 +185,33 @@ class Lens:
             RuntimeError: this JAX's profiler gives no times of kernels.
         """
         return _profile.timed(self._compiled, self.kernels, args, kwargs, calls)
+
+    def table(self, *args: Any, calls: int = 10, **kwargs: Any) -> Table:
+        """One row for each expression of yours, the most expensive first.
+
+        A kernel counts for the expression that does most of its work, so the rows add
+        up; the others that it holds name it in brackets. Loops are multiplied by
+        their length; a row with a kernel of unknown cost says so.
+
+        Args:
+            *args: arguments as for the function, with values: then the program runs
+                under JAX's profiler, and each row has the time of its kernels.
+            calls: how often to run it.
+            **kwargs: keyword arguments as for the function.
+
+        Example:
+            >>> import jax.numpy as jnp
+            >>> from justafter import lens
+            >>> def f(x, w):
+            ...     return jnp.sum(jnp.tanh(x @ w))
+            >>> costs = lens(f, jnp.ones((64, 64)), jnp.ones((64, 64))).table()
+            >>> costs.rows[0].expression, costs.rows[0].kernels
+            ('x @ w', (0,))
+        """
+        seconds = None
+        if args or kwargs:
+            seconds = self.timed(*args, calls=calls, **kwargs)
+        return table(self, seconds)
 
     def save(self, path: str | Path) -> None:
         """Write an HTML file that opens by itself, without a server."""
@@ -267,11 +302,14 @@ def lens(
 
 def assemble(fn: Callable[..., Any], program: _trace.Program) -> Lens:
     """Collect the three columns and link them."""
-    sources = _source.Sources(fn)
-    collector = _jaxpr.Collector(sources, program.numbered)
     jaxpr = _jaxpr.opened(program.jaxpr)
-    inputs = collector.header("", jaxpr)
-    collector.walk(jaxpr)
+    sources, collector = _collected("", program, jaxpr)
+    if not any(eqn.span for eqn in collector.equations):
+        # Nothing but a library's code is in sight: then that is the reader's subject.
+        code = _functions.code_of(fn)
+        home = _functions.package_of(code.co_filename) if code else ""
+        if home and _equations.is_user_file(code.co_filename if code else ""):
+            sources, collector = _collected(home, program, jaxpr)
     module = _hlo.parse(program.hlo)
     marks = _marks.Marks(collector.equations, module, sources, collector.graph())
     rows = _link.rows(marks, _hlo.steps(module))
@@ -286,12 +324,22 @@ def assemble(fn: Callable[..., Any], program: _trace.Program) -> Lens:
         equations=equations,
         kernels=tuple(row.kernel for row in rows if row.kernel is not None),
         links=_link.links(equations),
-        costs=replace(program.costs, devices=module.partitions),
-        inputs=inputs,
+        inputs=collector.typed(jaxpr.invars),
+        constants=collector.typed(jaxpr.constvars),
         results=collector.results(jaxpr),
         notes=tuple(_notes.notes(program, start, sources, pieces, equations)),
         platform=program.platform,
-        rows=tuple(_link.shown_rows(rows, equations)),
-        library=_link.library_links(equations, sources.expression),
+        shown=tuple(_link.shown_rows(rows, equations)),
         _program=program,
+        _devices=module.partitions,
     )
+
+
+def _collected(
+    home: str, program: _trace.Program, jaxpr: Any
+) -> tuple[_source.Sources, _jaxpr.Collector]:
+    sources = _source.Sources(home)
+    collector = _jaxpr.Collector(sources, program.numbered)
+    collector.typed([*jaxpr.constvars, *jaxpr.invars])  # names in this order
+    collector.walk(jaxpr)
+    return sources, collector

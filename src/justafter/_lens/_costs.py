@@ -3,19 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from .._internals import _costs
 from ._hlo import Module, Raw, parse
 from ._model import Costs, Kernel
+from ._work import bytes_of
 
 # What the analysis does not read, and what names tables that a part does not have.
 _UNREAD = {"metadata", "backend_config", "frontend_attributes", "original_value"}
 
 
 def of_kernels(hlo: str, kernels: Sequence[Kernel]) -> tuple[Costs, ...]:
-    """XLA's estimate for each kernel."""
+    """XLA's estimate for each kernel, for one run of it."""
     module = parse(hlo)
     return tuple(_of(module, module.by_name.get(one.name)) for one in kernels)
+
+
+def total(reported: Costs, kernels: Sequence[Kernel], each: Sequence[Costs]) -> Costs:
+    """The costs of one call: each kernel counts as often as it runs."""
+    known = [
+        (one.runs, cost)
+        for one, cost in zip(kernels, each, strict=True)
+        if one.runs is not None and cost.bytes_accessed is not None
+    ]
+    if not known and kernels:
+        return replace(reported, unknown=len(kernels))
+    flops, accessed, special = (
+        sum(runs * (getattr(cost, name) or 0.0) for runs, cost in known)
+        for name in ("flops", "bytes_accessed", "transcendentals")
+    )
+    return replace(
+        reported,
+        flops=flops,
+        bytes_accessed=accessed,
+        transcendentals=special,
+        unknown=len(kernels) - len(known),
+    )
 
 
 def _of(module: Module, raw: Raw | None) -> Costs:
@@ -25,11 +49,25 @@ def _of(module: Module, raw: Raw | None) -> Costs:
     report = _costs.estimate(alone(module, raw))
     if report is None:
         return Costs()
+    accessed = _figure(report, "bytes accessed")
     return Costs(
         flops=_figure(report, "flops"),
-        bytes_accessed=_figure(report, "bytes accessed"),
+        bytes_accessed=accessed and accessed - _not_gathered(module, raw),
         transcendentals=_figure(report, "transcendentals"),
     )
+
+
+def _not_gathered(module: Module, raw: Raw) -> int:
+    """Bytes of inputs that are counted whole, and of which a kernel gathers rows."""
+    body = module.computations.get(raw.called()[0][1], []) if raw.called() else []
+    left = 0
+    for one in body:
+        users = module.users.get(one.name, []) if one.opcode == "parameter" else []
+        gathers = [u for u in users if u.opcode == "gather" and u.inputs[0] == one.name]
+        if gathers and len(gathers) == len(users):
+            read = sum(bytes_of(user.type) for user in gathers)
+            left += max(bytes_of(one.type) - read, 0)
+    return left
 
 
 def _figure(report: dict[str, float], key: str) -> float | None:

@@ -21,6 +21,7 @@ _QUOTED = r'"((?:[^"\\]|\\.)*)"'
 _LAYOUT = re.compile(r"(?<=\])\{[^{}]*\}")
 _COMMENT = re.compile(r"/\*.*?\*/")
 _OP_NAME = re.compile(rf"op_name={_QUOTED}")
+_LENGTH = re.compile(r'"known_trip_count":\{"n":"(\d+)"')
 _FRAME = re.compile(r"stack_frame_id=(\d+)")
 
 # What a reader of an instruction does not need, or gets in another form.
@@ -300,6 +301,8 @@ class Step:
     raw: Raw
     where: tuple[str, ...]
     inside: tuple[tuple[Raw, str], ...] = ()
+    # How often it runs in one call; None where that is not known.
+    runs: int | None = 1
 
     @property
     def is_kernel(self) -> bool:
@@ -326,19 +329,31 @@ class Step:
 
 def steps(module: Module) -> list[Step]:
     """List what runs, in order, through loops, branches and calls."""
-    return list(_steps(module, module.entry, ()))
+    return list(_steps(module, module.entry, (), 1))
 
 
-def _steps(module: Module, name: str, where: tuple[str, ...]) -> Iterator[Step]:
+def _steps(
+    module: Module, name: str, where: tuple[str, ...], runs: int | None
+) -> Iterator[Step]:
     for raw in module.computations.get(name, []):
         if raw.opcode not in CONTROL:
-            yield Step(raw, where, tuple(_inside(module, raw)))
+            yield Step(raw, where, tuple(_inside(module, raw)), runs)
             continue
-        yield Step(raw, where)
+        yield Step(raw, where, runs=runs)
         for label, inner in raw.called():
             place = f"{raw.opcode} {label}".strip()
             here = where if raw.opcode == "call" else (*where, place)
-            yield from _steps(module, inner, here)
+            yield from _steps(module, inner, here, _times(raw, label, runs))
+
+
+def _times(raw: Raw, label: str, runs: int | None) -> int | None:
+    """How often a computation runs that an instruction calls."""
+    if raw.opcode == "call" or runs is None:
+        return runs
+    found = _LENGTH.search(raw.rest)
+    if raw.opcode != "while" or found is None:
+        return None
+    return runs * (int(found[1]) + (label == "test"))
 
 
 def _inside(module: Module, raw: Raw) -> Iterator[tuple[Raw, str]]:

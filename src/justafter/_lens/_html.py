@@ -15,10 +15,8 @@ from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from .._functions import file_label, package_of
-from ._model import Equation, Instruction, Kernel, Link, Source
+from ._model import Equation, Instruction, Kernel, Source
 from ._text import (
-    FATES,
     INFERRED,
     compile_time,
     cost_words,
@@ -40,7 +38,6 @@ _LABELS = {"unused": "unused", "gone": "gone", "folded": "folded", "unknown": "?
 # A lens whose columns are longer than this, in characters, is written with what is
 # folded compressed: most of it is never opened.
 _LARGE = 150_000
-_CUT = 120
 
 
 def asset(name: str) -> str:
@@ -118,7 +115,7 @@ def written(view: Lens, store: Store) -> str:
     """Write the three columns."""
     return "".join(
         (
-            column("source", "Python source", source(view, store)),
+            column("source", "Python source", source(view)),
             column("jaxpr", "jaxpr", jaxpr(view, store)),
             column("hlo", "optimized HLO", hlo(view, store)),
         )
@@ -171,43 +168,12 @@ def reach(own: Iterable[int], family: dict[int, list[int]]) -> str:
 # --- source ---------------------------------------------------------------------
 
 
-def source(view: Lens, store: Store) -> str:
-    """Write each function's source, expressions marked; then the library's lines."""
+def source(view: Lens) -> str:
+    """Write each function's source, expressions marked."""
     family = families(view.equations)
-    below = library(view.library, store) if view.library else ""
     if not view.source:
-        return f'<p class="ja-none">No source to show.</p>{below}'
-    return "".join(piece(one, view, family) for one in view.source) + below
-
-
-def library(links: tuple[Link, ...], store: Store) -> str:
-    """Write the library's expressions that the reader's code leads to."""
-    lines, place = [], ("", "")
-    for link in links:
-        if link.span is None:
-            continue
-        if (link.span.path, link.span.function) != place:
-            place = link.span.path, link.span.function
-            title = f"{package_file(link.span.path)}, {link.span.function}"
-            lines.append(f'<div class="ja-io">{escape(title)}</div>')
-        text = link.expression or ""
-        text = (
-            text if len(text) <= _CUT else text[: _CUT - 1] + "\N{HORIZONTAL ELLIPSIS}"
-        )
-        lines.append(
-            f'<div class="ja-i" data-e="{numbers(link.equations)}">'
-            f"<b>{link.span.line}</b><code>{escape(text)}</code></div>"
-        )
-    names = sorted({package_of(one.span.path) for one in links if one.span} - {""})
-    title = f"library code below your expressions: {', '.join(names) or 'installed'}"
-    summary_ = f"<summary>{escape(title)}</summary>"
-    return store.fold("ja-fold ja-library", "", summary_, "".join(lines))
-
-
-def package_file(path: str) -> str:
-    """Name an installed file by its package and the folders in it."""
-    package = package_of(path)
-    return path[path.rindex(f"{package}") :] if package else file_label(path)
+        return '<p class="ja-none">No source to show.</p>'
+    return "".join(piece(one, view, family) for one in view.source)
 
 
 def piece(one: Source, view: Lens, family: dict[int, list[int]]) -> str:
@@ -263,6 +229,8 @@ def jaxpr(view: Lens, store: Store) -> str:
         for item in tree(view.equations)
     ]
     first = f'<div class="ja-io">in {escape(view.inputs) or "nothing"}</div>'
+    if view.constants:
+        first += f'<div class="ja-io">const {escape(view.constants)}</div>'
     last = f'<div class="ja-io">out {escape(view.results)}</div>'
     return first + folded(lines, "lines", store) + last
 
@@ -307,7 +275,7 @@ def hlo(view: Lens, store: Store) -> str:
     is_open = len(view.kernels) <= _OPEN_KERNELS
     lines: list[str] = []
     where: tuple[str, ...] = ()
-    for row in view.rows:
+    for row in view.shown:
         if row.where != where:
             where = row.where
             label = escape(" \N{RIGHTWARDS ARROW} ".join(where) or "after the loop")
@@ -321,7 +289,7 @@ def hlo(view: Lens, store: Store) -> str:
         lines.append('<p class="ja-none">No kernel: nothing is left to compute.</p>')
     if any(one.inferred for one in view.kernels):
         lines.append(f'<p class="ja-none">{escape(INFERRED)}</p>')
-    return folded(lines, "rows", store) + missing(view, store)
+    return folded(lines, "rows", store)
 
 
 def kernel(one: Kernel, view: Lens, is_open: bool, depth: str, store: Store) -> str:
@@ -333,7 +301,7 @@ def kernel(one: Kernel, view: Lens, is_open: bool, depth: str, store: Store) -> 
     )
     inside = "".join(instruction(i) for i in one.instructions)
     summary_ = (
-        f'<summary data-e="{numbers(one.members or one.maybe)}" '
+        f'<summary data-e="{numbers(one.members)}" '
         f'data-k="k{one.index}"><b>k{one.index}</b> <code>{escape(title)}</code> '
         f"<i>{escape(words)}</i></summary>"
     )
@@ -345,11 +313,7 @@ def origin(one: Kernel) -> str:
     if one.appeared:
         return "appeared: added by XLA"
     marked = [f"{'~' * (i in one.inferred)}{i}" for i in one.members]
-    if one.maybe:
-        marked.append(f"one of {listed(list(map(str, one.maybe)))}")
-    elif one.lost:
-        marked.append("cannot tell which")
-    return f"from {listed(marked)}"
+    return f"from {listed(marked)}" if marked else "from which equation: cannot tell"
 
 
 def listed(names: list[str]) -> str:
@@ -367,26 +331,3 @@ def instruction(one: Instruction, depth: str = "") -> str:
         f'<div class="ja-i" data-e="{own}"{depth}><b>{mark}</b>'
         f"<code>{escape(one.text)}</code></div>"
     )
-
-
-def missing(view: Lens, store: Store) -> str:
-    """List the primitives that no kernel computes, with the reason."""
-    groups: dict[str, list[Equation]] = defaultdict(list)
-    for eqn in (*view.gone, *view.unknown):
-        groups[FATES[eqn.fate]].append(eqn)
-    lines = "".join(gone_line(words, eqns, store) for words, eqns in groups.items())
-    return f'<div class="ja-missing">{lines}</div>' if lines else ""
-
-
-def gone_line(words: str, eqns: list[Equation], store: Store) -> str:
-    """Write one reason and the primitives that it holds for."""
-    marks = [
-        f'<span class="ja-g{"" if eqn.gone else " ja-open"}" data-e="{eqn.index}">'
-        f"{eqn.index} {escape(eqn.primitive)}</span>"
-        for eqn in eqns
-    ]
-    rest = marks[_HEAD:] if len(marks) > _HEAD + 10 else []
-    shown = " ".join(marks[: len(marks) - len(rest)])
-    more = f"<summary>and {len(rest)} more</summary>"
-    fold = store.fold("ja-fold", "", more, " ".join(rest)) if rest else ""
-    return f"<p>{escape(words)}: {shown}</p>{fold}"

@@ -122,9 +122,13 @@ class Collector:
         self._fixed: set[tuple[int, int]] = set()
 
     def header(self, label: str, jaxpr: Any) -> str:
-        """Write a jaxpr's inputs on one line."""
+        """Write an inner jaxpr's inputs on one line."""
         inputs = [*jaxpr.constvars, *jaxpr.invars]
         return " ".join([label, *map(self._namer.typed, inputs)]).strip()
+
+    def typed(self, variables: Any) -> str:
+        """Write variables with their types on one line."""
+        return " ".join(map(self._namer.typed, variables))
 
     def results(self, jaxpr: Any) -> str:
         """Write a jaxpr's results on one line."""
@@ -162,10 +166,10 @@ class Collector:
         self, eqn: Any, scope: int, parent: Equation | None, region: int, fate: str
     ) -> None:
         index = len(self.equations)
-        span, library = self._sources.spans(_equations.frames(eqn))
+        span = self._sources.of_frames(_equations.frames(eqn))
         if span is None and parent is not None:
             # Only a library's code is in sight: your expression is the one around it.
-            span, library = parent.span, (*parent.library, *library)
+            span = parent.span
         number = self._numbered.number(eqn) if self._numbered else None
         fixed = self._is_fixed(eqn, scope)
         if fixed:
@@ -183,7 +187,6 @@ class Collector:
             depth=0 if parent is None else parent.depth + 1,
             region=region,
             fixed=fixed,
-            library=library,
             tags=(() if parent is None else parent.tags)
             + (() if number is None else (number,)),
         )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from ._hlo import FREE, Raw, Step
 from ._marks import Marks
 from ._model import Equation, Instruction, Kernel, Link, Span
-from ._work import HEAVY, elements, is_light
+from ._work import elements, is_light
 
 _PLUMBING = (FREE - {"bitcast"}) | {"call"}
 # What XLA adds on its own: to keep a value, to move it, to count a loop's turns.
@@ -37,12 +37,10 @@ def kernel(marks: Marks, step: Step, index: int) -> Kernel:
     """Make the public record of a kernel."""
     raws = [raw for raw, _ in step.inside]
     members = _members(marks, step, raws)
-    if not members:
-        for raw in _telling(raws):
-            marks.settle_alone(raw)
-        members = _members(marks, step, raws)
-    inferred = {i for raw in raws for i in marks.inferred.get(raw.name, ())}
-    maybe = {i for raw in raws for i in marks.choices.get(raw.name, ())}
+    inferred = {marks.inferred[raw.name] for raw in raws if raw.name in marks.inferred}
+    recorded = {
+        i for raw in raws if raw.name not in marks.inferred for i in marks.work(raw)
+    }
     return Kernel(
         index=index,
         name=step.raw.name,
@@ -51,9 +49,9 @@ def kernel(marks: Marks, step: Step, index: int) -> Kernel:
         members=tuple(sorted(members)),
         instructions=tuple(instruction(marks, *one) for one in step.inside),
         where=step.where,
-        inferred=tuple(sorted(inferred & members)),
-        maybe=tuple(sorted(maybe - members)),
-        lost=any(raw.name in marks.lost for raw in raws),
+        runs=step.runs,
+        inferred=tuple(sorted(inferred & members - recorded)),
+        lost=not members and any(map(_is_work, raws)),
     )
 
 
@@ -62,11 +60,8 @@ def _members(marks: Marks, step: Step, raws: list[Raw]) -> set[int]:
     return members or set(marks.work(step.raw))
 
 
-def _telling(raws: list[Raw]) -> list[Raw]:
-    """The instructions that say what a kernel without any record is for."""
-    work = [raw for raw in raws if raw.opcode not in FREE | _ITS_OWN]
-    heavy = [raw for raw in work if raw.opcode in HEAVY]
-    return heavy or [raw for raw in work if raw.is_root] or work[-1:]
+def _is_work(raw: Raw) -> bool:
+    return raw.opcode not in FREE | _ITS_OWN
 
 
 def rows(marks: Marks, steps: list[Step]) -> list[Row]:
@@ -99,16 +94,16 @@ class Fates:
     ) -> None:
         self._expressions = functools.cache(expressions)
         self._kernels: dict[int, list[int]] = defaultdict(list)
-        self._maybe: dict[int, list[int]] = defaultdict(list)
         self._loose: dict[int, list[Instruction]] = defaultdict(list)
-        self._unexplained: list[Raw] = []
         for row in rows:
             self._take(row)
-        self._unexplained = [
-            raw
+        # One of each kind is enough to ask whether it may be an equation's work.
+        kinds = {
+            (raw.opcode, raw.type, marks.is_constant(raw)): raw
             for raw in marks.unexplained()
-            if raw.opcode not in FREE and raw.opcode not in _ITS_OWN
-        ]
+            if _is_work(raw)
+        }
+        self._unexplained = list(kinds.values())
         self._equations, self._marks = equations, marks
 
     def _take(self, row: Row) -> None:
@@ -118,8 +113,6 @@ class Fates:
             idle = [one for one in row.kernel.instructions if one.opcode in FREE]
             for member in row.kernel.members:
                 self._kernels[member].append(row.kernel.index)
-            for member in row.kernel.maybe:
-                self._maybe[member].append(row.kernel.index)
         for one in idle:
             for index in one.equations:
                 self._loose[index].append(one)
@@ -130,13 +123,11 @@ class Fates:
 
     def _filled(self, eqn: Equation) -> Equation:
         found = tuple(dict.fromkeys(self._kernels[eqn.index]))
-        maybe = tuple(dict.fromkeys(self._maybe[eqn.index]))
         fate = "kernel" if found else self._fate(eqn)
         return replace(
             eqn,
             kernels=found,
             fate=fate,
-            maybe=() if found else maybe,
             expression=self._expressions(eqn.span),
         )
 
@@ -149,17 +140,13 @@ class Fates:
             return "view"
         if eqn.regions:
             return "wrapper"
-        if self._maybe[eqn.index] or not self._is_proven(eqn):
+        if self._marks.may_be(eqn, self._unexplained):
             return "unknown"
         # A constant that only helped, such as a sum's zero, has another size.
         sizes = [elements(one.type) for one in loose if one.opcode == "constant"]
         if eqn.fixed or elements(eqn.outputs[0] if eqn.outputs else "") in sizes:
             return "folded"
         return "gone"
-
-    def _is_proven(self, eqn: Equation) -> bool:
-        """Whether no instruction without an equation can be this one's work."""
-        return not any(self._marks.may_be(eqn, raw) for raw in self._unexplained)
 
 
 def shown_rows(rows: list[Row], equations: tuple[Equation, ...]) -> list[Row]:
@@ -182,20 +169,6 @@ def links(equations: Sequence[Equation]) -> tuple[Link, ...]:
         groups[eqn.span].append(eqn)
     return tuple(
         _linked(group[0].expression, span, group)
-        for span, group in sorted(groups.items(), key=lambda item: order(item[0]))
-    )
-
-
-def library_links(
-    equations: Sequence[Equation], expressions: Callable[[Span | None], str | None]
-) -> tuple[Link, ...]:
-    """Group the equations by the library's expressions that they came through."""
-    groups: dict[Span, list[Equation]] = defaultdict(list)
-    for eqn in equations:
-        for span in dict.fromkeys(eqn.library):
-            groups[span].append(eqn)
-    return tuple(
-        _linked(expressions(span), span, group)
         for span, group in sorted(groups.items(), key=lambda item: order(item[0]))
     )
 

@@ -94,10 +94,7 @@ class Equation:
             kept no record of which; ``"wrapper"`` if it holds equations and does
             nothing itself.
         kernels: indices into ``Lens.kernels``.
-        maybe: indices of kernels of which one can hold it, where XLA kept no record.
         fixed: True if it depends on no argument.
-        library: where the library's code stands that your expression called, from
-            the call inward; empty for what your code does itself.
         parent: index of the equation that holds it (a ``scan``, say), or None.
         depth: how many equations hold it.
         region: which of the parent's ``regions`` it is in.
@@ -117,10 +114,8 @@ class Equation:
     depth: int = 0
     region: int = 0
     regions: tuple[str, ...] = ()
-    maybe: tuple[int, ...] = ()
     fixed: bool = False
     inputs: tuple[str, ...] = ()
-    library: tuple[Span, ...] = field(default=(), repr=False)
     tags: tuple[int, ...] = field(default=(), repr=False)
 
     @property
@@ -164,11 +159,12 @@ class Kernel:
         members: indices into ``Lens.equations``: what ended up in it.
         instructions: the HLO instructions in it.
         where: the loops and branches around it, outermost first.
+        runs: how often it runs in one call: more than once in a loop; None where it
+            is in a loop of unknown length, or in a branch.
         inferred: those of the members that XLA's own record does not name. Each is
-            the one equation next to that record, or the one left over, that can
-            have made what the kernel computes.
-        maybe: equations of which one made it, where XLA's record leaves a choice.
-        lost: True if it holds work of which it cannot be told which equation made it.
+            the only equation that can have made what the kernel computes: of its
+            kind, dtype and size, next to that record in the flow of values.
+        lost: True if it does work of which it cannot be told which equation made it.
     """
 
     index: int
@@ -178,14 +174,14 @@ class Kernel:
     members: tuple[int, ...]
     instructions: tuple[Instruction, ...]
     where: tuple[str, ...] = ()
+    runs: int | None = 1
     inferred: tuple[int, ...] = ()
-    maybe: tuple[int, ...] = ()
     lost: bool = False
 
     @property
     def appeared(self) -> bool:
         """True if no equation can have made it: XLA added it."""
-        return not (self.members or self.maybe or self.lost)
+        return not (self.members or self.lost)
 
 
 @dataclass(frozen=True)
@@ -219,11 +215,11 @@ class Link:
 class Costs:
     """XLA's own estimate for one call, and the measured compile time.
 
-    A figure that XLA does not report is None. Under sharding the figures are for
-    each device. Loops are counted as XLA's analysis counts them.
+    The work of a kernel in a loop is multiplied by the loop's length. A figure that
+    XLA does not report is None. Under sharding the figures are for each device.
 
     Attributes:
-        flops: floating-point operations.
+        flops: floating-point operations; of a whole program those that are known.
         bytes_accessed: bytes read and written by all kernels.
         transcendentals: elements of exponentials, sines and the like.
         argument_bytes: memory of the arguments.
@@ -231,6 +227,8 @@ class Costs:
         temp_bytes: memory for what lies between, at its largest.
         compile_seconds: how long compiling took.
         devices: how many devices the program runs on.
+        unknown: how many kernels are not in the figures, since they call out of the
+            program, or are in a branch or in a loop of unknown length.
     """
 
     flops: float | None = None
@@ -241,3 +239,4 @@ class Costs:
     temp_bytes: int | None = None
     compile_seconds: float | None = field(default=None, compare=False)
     devices: int = 1
+    unknown: int = 0

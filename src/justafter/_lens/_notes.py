@@ -27,9 +27,14 @@ def notes(
             f"{label} changed on disk after it was imported: its source is not shown, "
             "for it is not what was traced. Import it anew to see it."
         )
-    if start is None:
+    if program.library:
+        yield (
+            f"{program.library} jitted {program.name}: options such as donation, which "
+            "it passes to jax.jit, are not seen."
+        )
+    if start is None and not pieces:
         yield f"{program.name} is a library's function: its source is not shown."
-    elif not changed and not any(piece.path == start[0] for piece in pieces):
+    elif start and not changed and not any(piece.path == start[0] for piece in pieces):
         path = start[0]
         was_file = not path.startswith("<")
         how = (

@@ -51,6 +51,8 @@ def one_line(text: str) -> str:
         if token.type == tokenize.COMMENT:
             row = token.start[0] - 2
             lines[row] = lines[row][: token.start[1]]
+    # A backslash joins two lines; the last one ends in none.
+    lines = [line.removesuffix("\\") for line in lines[:-1]] + lines[-1:]
     return " ".join(part for line in lines if (part := line.strip()))
 
 
@@ -185,21 +187,17 @@ class Sources:
     """Reads files once; turns JAX's frames into spans and spans into source.
 
     Args:
-        fn: the function looked at: where it is a library's, so that it counts as the
-            reader's own.
+        home: a package whose code counts as the reader's own, or an empty text.
     """
 
-    def __init__(self, fn: Any = None) -> None:
+    def __init__(self, home: str = "") -> None:
+        self.home = home
         self._files: dict[str, _File] = {}
         self._spans: dict[tuple[CodeType, int], Span] = {}
         self._own: dict[str, bool] = {}
         self._seen: dict[str, set[CodeType]] = {}
         self._changed: dict[str, bool] = {}
         self._places: set[_equations.Place] = set()
-        code = _functions.code_of(fn)
-        path = code.co_filename if code is not None else ""
-        is_shown = _equations.is_user_file(path) and bool(path)
-        self.home = _functions.package_of(path) if is_shown else ""
 
     def is_own(self, path: str) -> bool:
         """Whether a file is the reader's."""
@@ -209,26 +207,17 @@ class Sources:
             self._own[path] = is_home or not library
         return self._own[path]
 
-    def spans(
-        self, frames: Iterable[tuple[CodeType, int]]
-    ) -> tuple[Span | None, tuple[Span, ...]]:
-        """Turn the frames that made an equation, innermost first, into spans.
+    def of_frames(self, frames: Iterable[tuple[CodeType, int]]) -> Span | None:
+        """The reader's own expression among the frames that made an equation.
 
-        Returns:
-            The reader's own expression, or None; and what library code it called,
-            from the call inward.
+        The innermost one: what a library's code does in it belongs to it.
         """
-        library: list[Span] = []
         for code, offset in frames:
             path = code.co_filename
             if self.is_own(path):
                 self._seen.setdefault(path, set()).add(code)
-                return self._span(code, offset), tuple(reversed(library))
-            if _equations.is_user_file(path) and not path.startswith(
-                _functions.PACKAGE
-            ):
-                library.append(self._span(code, offset))
-        return None, tuple(reversed(library))
+                return self._span(code, offset)
+        return None
 
     def _span(self, code: CodeType, offset: int) -> Span:
         key = code, offset

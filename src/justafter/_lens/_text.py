@@ -31,9 +31,11 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def figure(value: float | None, noun: str) -> str:
-    """Write a cost that XLA may not have reported."""
-    return f"{noun}s not reported" if value is None else count(int(value), noun)
+def figure(value: float | None, noun: str, unknown: int = 0) -> str:
+    """Write a cost that XLA may not have reported, or not of all kernels."""
+    if value is None:
+        return f"{noun}s not reported"
+    return f"{'at least ' * bool(unknown)}{count(int(value), noun)}"
 
 
 def summary(view: Lens) -> list[str]:
@@ -43,9 +45,11 @@ def summary(view: Lens) -> list[str]:
         f"{count(len(view.primitives), 'primitive')} in",
         *([f"{gone:,} gone"] if gone else []),
         f"{count(len(view.kernels), 'kernel')} out",
-        figure(operations(view.costs), "FLOP"),
-        f"{figure(view.costs.bytes_accessed, 'byte')} accessed",
+        figure(operations(view.costs), "FLOP", view.costs.unknown),
+        f"{figure(view.costs.bytes_accessed, 'byte', view.costs.unknown)} accessed",
     ]
+    if view.costs.unknown:
+        parts.append(f"{count(view.costs.unknown, 'kernel')} of unknown cost")
     if view.costs.devices > 1:
         parts.append(f"on each of {view.costs.devices} devices")
     return parts
@@ -71,8 +75,6 @@ def fate(eqn: Equation) -> str:
     """Say in a few words what became of an equation."""
     if eqn.kernels:
         return several([f"k{k}" for k in eqn.kernels], " ")
-    if eqn.maybe:
-        return f"one of {several([f'k{k}' for k in eqn.maybe], ' ')}"
     return FATES.get(eqn.fate, "")
 
 
@@ -88,10 +90,17 @@ def render(view: Lens) -> str:
         [f"lens of {view.name} on {view.platform}", " | ".join(summary(view))],
         [f"compiled in {compile_time(view.costs)}", *view.notes],
         ["", "Python source", *source_lines(view.source)],
-        ["", "jaxpr", f"  in  {view.inputs}", *equation_lines(view)],
+        ["", "jaxpr", f"  in  {view.inputs}", *constant_lines(view)],
+        [*equation_lines(view)],
         [f"  out {view.results}", "", "optimized HLO", *kernel_lines(view)],
     ]
     return "\n".join(line.rstrip() for block in blocks for line in block)
+
+
+def constant_lines(view: Lens) -> Iterator[str]:
+    """Write the captured arrays, where there are any."""
+    if view.constants:
+        yield f"  const {view.constants}"
 
 
 def source_lines(pieces: tuple[Source, ...]) -> Iterator[str]:
@@ -145,8 +154,7 @@ def cut(text: str, width: int) -> str:
 
 def kernel_title(kernel: Kernel, equations: tuple[Equation, ...]) -> str:
     """Name the primitives in a kernel, each once."""
-    known = kernel.members or kernel.maybe
-    names = dict.fromkeys(equations[i].primitive for i in known)
+    names = dict.fromkeys(equations[i].primitive for i in kernel.members)
     return " ".join(names) or kernel.kind
 
 
@@ -180,9 +188,6 @@ def cost_words(costs: Costs) -> str:
 
 
 def origins(kernel: Kernel) -> str:
-    """Write the equations in a kernel: inferred ones with a tilde, choices with or."""
+    """Write the equations in a kernel, inferred ones with a tilde."""
     members = [f"{'~' * (i in kernel.inferred)}{i}" for i in kernel.members]
-    choice = several(list(map(str, kernel.maybe)), " or ")
-    if not choice and kernel.lost:
-        return " ".join([*members, "cannot tell"])
-    return " ".join([*members, *([f"one of {choice}"] if choice else [])])
+    return " ".join(members) or "cannot tell"

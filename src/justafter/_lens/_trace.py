@@ -13,7 +13,7 @@ import jax
 import numpy as np
 
 from .. import _internals
-from .._functions import is_jitted, name_of, signature_of
+from .._functions import is_jax_jitted, is_jitted, name_of, signature_of, unbound
 from .._internals import _equations
 from ._model import Costs
 
@@ -37,6 +37,7 @@ class Program:
         costs: XLA's estimate.
         platform: the platform that it was compiled for.
         call: runs the compiled program, with the arguments that the function takes.
+        library: the library that jitted the function, or an empty text.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Program:
     costs: Costs
     platform: str
     call: Callable[..., Any] = field(repr=False)
+    library: str = ""
 
 
 def check(fn: Any, args: Any, kwargs: Any, nums: Numbers, names: Names) -> None:
@@ -173,62 +175,73 @@ def compile_program(
     fn: Callable[..., Any], args: Any, kwargs: Any, nums: Numbers, names: Names
 ) -> Program:
     """Trace, lower and compile; errors of the user's function pass unchanged."""
-    numbers: list[_equations.Numbered | None] = []
-    traces: list[Any] = []
-
-    def numbered(traced: Any) -> Any:
-        traces.append(traced)
-        numbers.append(_equations.Numbered.of(traced))
-        return traced if numbers[-1] is None else numbers[-1].traced
-
-    with _internals.lowering(numbered) as seen:
-        outer, adapt = _lowered(fn, args, kwargs, nums, names)
-    if not seen:
-        raise TypeError(
-            f"lens: lowering {name_of(fn)} did not go through jax.jit, so there is no "
-            "program to show. Pass the function that it wraps."
-        )
-    lowered = seen[-1][1]
+    jitted, given, adapt = _jitted(fn, args, kwargs, nums, names)
+    traced = jitted.trace(*given[0], **given[1])
+    numbered = _equations.Numbered.of(traced)
+    lowered = (numbered.traced if numbered else traced).lower()
     with _internals.without_persistent_cache():
         start = time.perf_counter()
         compiled = lowered.compile()
         seconds = time.perf_counter() - start
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        args, kwargs = adapt(args, kwargs)
+        return compiled(*args, **kwargs)
+
     return Program(
         name=name_of(fn),
-        jaxpr=traces[-1].jaxpr,
-        numbered=numbers[-1],
+        jaxpr=traced.jaxpr,
+        numbered=numbered,
         hlo=compiled.as_text() or "",
         lowered=lowered,
         costs=costs(compiled, seconds),
         platform=_platform(compiled),
-        call=_caller(outer, lowered, compiled, adapt),
+        call=call,
+        library=type(fn).__module__.partition(".")[0] if _is_foreign(fn) else "",
     )
 
 
 Adapt = Callable[[Any, Any], tuple[Any, Any]]
 
 
-def _lowered(
-    fn: Callable[..., Any], args: Any, kwargs: Any, nums: Numbers, names: Names
-) -> tuple[Any, Adapt]:
-    """Lower a function; and say how the arguments are passed to what comes of it."""
-    if is_jitted(fn):
-        return fn.lower(*args, **kwargs), _dynamic_only(fn)  # type: ignore[attr-defined]
+def _is_foreign(fn: Any) -> bool:
+    """Whether a library around `jax.jit` jitted a function."""
+    return is_jitted(fn) and not (is_jax_jitted(fn) and hasattr(fn, "trace"))
+
+
+def _jitted(
+    fn: Any, args: Any, kwargs: Any, nums: Numbers, names: Names
+) -> tuple[Any, tuple[Any, Any], Adapt]:
+    """A jit of a function, its arguments, and how others are passed to what it gives.
+
+    What a library jitted is traced through that library's jit, as a function that
+    calls it would be: so nothing of JAX's has to be changed to see it.
+    """
+    fn, args = unbound(fn, args)
+    if is_jitted(fn) and not _is_foreign(fn):
+        return fn, (args, kwargs), _dynamic_only(fn)
     opened = Opened(args, kwargs)
-    if nums is None and names is None and opened.is_needed:
+    if nums is None and names is None and (opened.is_needed or is_jitted(fn)):
 
         def inner(arrays: list[Any]) -> Any:
             args, kwargs = opened.closed(arrays)
-            return fn(*args, **kwargs)
+            result = fn(*args, **kwargs)
+            # Objects of libraries may have changed: what is new in them is a result.
+            after = opened.arrays(args, kwargs)
+            changed = [b for a, b in zip(arrays, after, strict=True) if a is not b]
+            return (result, changed) if changed else result
 
         inner.__signature__ = inspect.signature(inner)  # type: ignore[attr-defined]
         functools.update_wrapper(inner, fn, updated=())
         inner.__name__ = name_of(fn)
         arrays = opened.arrays(args, kwargs)
-        jitted = jax.jit(inner)
-        return jitted.lower(arrays), lambda a, k: ((opened.arrays(a, k),), {})
+        return (
+            jax.jit(inner),
+            ((arrays,), {}),
+            lambda a, k: ((opened.arrays(a, k),), {}),
+        )
     jitted = jax.jit(fresh(fn), static_argnums=nums, static_argnames=names)
-    return jitted.lower(*args, **kwargs), _dynamic_only(jitted)
+    return jitted, (args, kwargs), _dynamic_only(jitted)
 
 
 def _dynamic_only(jitted: Any) -> Adapt:
@@ -243,19 +256,6 @@ def _dynamic_only(jitted: Any) -> Adapt:
         return kept, {k: v for k, v in kwargs.items() if k not in names}
 
     return adapt
-
-
-def _caller(outer: Any, lowered: Any, compiled: Any, adapt: Adapt) -> Any:
-    """What runs the program; a library's wrapper around it takes the arguments."""
-    if isinstance(outer, jax.stages.Lowered):
-
-        def call(*args: Any, **kwargs: Any) -> Any:
-            args, kwargs = adapt(args, kwargs)
-            return compiled(*args, **kwargs)
-
-        return call
-    with _internals.compiling(lowered, compiled):
-        return outer.compile()
 
 
 def _platform(compiled: Any) -> str:

@@ -108,6 +108,16 @@ def elements(type_: str) -> int:
     return math.prod(int(size) for size in sizes if size)
 
 
+def bytes_of(type_: str) -> int:
+    """The bytes of an array type.
+
+    >>> bytes_of("f32[3,4]"), bytes_of("pred[8]")
+    (48, 8)
+    """
+    bits = re.search(r"\d+", type_.partition("[")[0])
+    return elements(type_) * (max(int(bits.group()) // 8, 1) if bits else 1)
+
+
 def kind_of(type_: str) -> str:
     """The dtype of an HLO or jaxpr type, written alike.
 
@@ -156,6 +166,12 @@ def is_maker(eqn: Equation, raw: Raw) -> bool:
 def is_part(eqn: Equation, raw: Raw) -> bool:
     """Whether an instruction may be one of several that an equation becomes."""
     return is_composite(eqn) and raw.opcode in _MAKES.get(eqn.primitive, _LIGHT)
+
+
+def same_kind(eqn: Equation, raw: Raw) -> bool:
+    """Whether an instruction has the dtype of one of an equation's results."""
+    kinds = {kind_of(one) for one in (*eqn.outputs, *eqn.inputs)}
+    return bool({kind_of(one) for one in raw.type.strip("()").split(", ")} & kinds)
 
 
 def is_alike(eqn: Equation, raw: Raw) -> bool:

@@ -151,7 +151,7 @@
   async function open(piece) {
     await unpack(lensOf(piece)).loading;
     for (const fold of hiding(piece))
-      if (fold.matches(".ja-fold:not(.ja-library)")) { fill(fold); fold.open = true; }
+      if (fold.matches(".ja-fold")) { fill(fold); fold.open = true; }
     if (pinned.has(lensOf(piece))) light(piece), pinned.add(lensOf(piece));
     for (const one of linked(piece)) {
       const fold = one.closest("details.ja-fold");

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ._provenance import Provenance
-from ._results import Change, Comparison, Measurement
+from ._results import Comparison, Measurement
 from ._run import measure
 from ._spread import Spread
 
-__all__ = ["Change", "Comparison", "Measurement", "Provenance", "Spread", "measure"]
+__all__ = ["Comparison", "Measurement", "Provenance", "Spread", "measure"]

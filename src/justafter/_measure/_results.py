@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from typing import Any, Self
+from typing import Self
 
 from ._provenance import Provenance
-from ._show import as_html, as_text, plot
-from ._spread import FEWEST, Spread
-
-_STAGES = ("trace", "lower", "compile", "load", "first", "steady")
+from ._show import as_html, as_text
+from ._spread import Spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,29 +28,14 @@ class _Plain:
         """
         try:
             data = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise ValueError(f"this is no JSON: {error}") from None
-        return cls.from_data(data)
-
-    @classmethod
-    def from_data(cls, data: Any) -> Self:
-        """The result that JSON text stands for.
-
-        Raises:
-            ValueError: `data` is not such a result.
-        """
-        if not isinstance(data, dict) or data.get("kind") != cls.__name__:
-            raise ValueError(f"this is not the JSON of a {cls.__name__}")
-        try:
-            return cls._from_dict({k: v for k, v in data.items() if k != "kind"})
-        except (KeyError, TypeError) as error:
-            raise ValueError(
-                f"this is not the JSON of a {cls.__name__}: {error}"
-            ) from None
-
-    @classmethod
-    def _from_dict(cls, data: dict[str, Any]) -> Self:
-        raise NotImplementedError
+            if data.pop("kind") != cls.__name__:
+                raise ValueError("it is another kind of result")
+            data["provenance"] = Provenance(**data["provenance"])
+            for name in {"stages", "times", "ratios"} & data.keys():
+                data[name] = {key: Spread(**one) for key, one in data[name].items()}
+            return cls(**data)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"this is no JSON of a {cls.__name__}: {error}") from None
 
     def __repr__(self) -> str:
         return as_text(self)
@@ -67,36 +50,55 @@ class Measurement(_Plain):
 
     Attributes:
         name: the function's name.
-        trace: from Python to a jaxpr; None for a function that is not jitted.
-        lower: from the jaxpr to StableHLO; None likewise.
-        compile: from StableHLO to an executable; None likewise, and where all came
-            from the persistent compilation cache.
-        first: the first call: of the compiled function where it is jitted, of the
-            function as it is where not.
-        steady: the calls after the warm-up.
+        stages: a `Spread` for each stage that there is, in the order in which they
+            happen: ``"trace"`` from Python to a jaxpr, ``"lower"`` from there to
+            StableHLO, ``"compile"`` to an executable, or ``"load"`` where it was read
+            from the persistent compilation cache; ``"first"`` the first call of what
+            was compiled; ``"steady"`` the calls after the warm-up. A function that is
+            not jitted has the last two alone.
         provenance: where and when.
         reached: whether `steady` is as precise as was asked for.
         note: what a reader must know about these numbers, or an empty text.
-        load: reading an executable from the persistent compilation cache; None where
-            none was read.
     """
 
     name: str
-    trace: Spread | None
-    lower: Spread | None
-    compile: Spread | None
-    first: Spread
-    steady: Spread
+    stages: dict[str, Spread]
     provenance: Provenance
     reached: bool
     note: str = ""
-    load: Spread | None = None
+
+    def _stage(self, name: str) -> Spread:
+        try:
+            return self.stages[name]
+        except KeyError:
+            known = ", ".join(self.stages)
+            text = f"{self.name} has no stage {name!r} here; there are: {known}"
+            raise AttributeError(text) from None
 
     @property
-    def stages(self) -> dict[str, Spread]:
-        """The stages that there are, in the order in which they happen."""
-        found = {name: getattr(self, name) for name in _STAGES}
-        return {name: spread for name, spread in found.items() if spread is not None}
+    def trace(self) -> Spread:
+        """The stage of this name."""
+        return self._stage("trace")
+
+    @property
+    def lower(self) -> Spread:
+        """The stage of this name."""
+        return self._stage("lower")
+
+    @property
+    def compile(self) -> Spread:
+        """The stage of this name."""
+        return self._stage("compile")
+
+    @property
+    def first(self) -> Spread:
+        """The stage of this name."""
+        return self._stage("first")
+
+    @property
+    def steady(self) -> Spread:
+        """The stage of this name."""
+        return self._stage("steady")
 
     @property
     def cold(self) -> float:
@@ -104,36 +106,8 @@ class Measurement(_Plain):
 
         Where executables were compiled and loaded, compiling counts.
         """
-        skipped = {"steady", "load"} if self.compile is not None else {"steady"}
+        skipped = {"steady", "load"} if "compile" in self.stages else {"steady"}
         return sum(s.median for name, s in self.stages.items() if name not in skipped)
-
-    def against(self, earlier: Measurement, tolerance: float = 0.05) -> Change:
-        """Set this measurement beside an earlier one of the same function.
-
-        Args:
-            earlier: what was measured then.
-            tolerance: a ratio of times this close to 1 is no change.
-
-        Returns:
-            A :class:`Change`, with a verdict that respects both spreads.
-
-        Raises:
-            TypeError: `earlier` is not a `Measurement`.
-            ValueError: `tolerance` is negative, or 1 or more.
-        """
-        if not isinstance(earlier, Measurement):
-            kind = type(earlier).__name__
-            raise TypeError(f"a Measurement is set against another, not a {kind}")
-        if not 0 <= tolerance < 1:
-            raise ValueError(f"tolerance must be from 0 to below 1, got {tolerance!r}")
-        return Change.of(self, earlier, tolerance)
-
-    @classmethod
-    def _from_dict(cls, data: dict[str, Any]) -> Self:
-        for name in _STAGES:
-            value = data.get(name)
-            data[name] = None if value is None else Spread(**value)
-        return cls(**data | {"provenance": Provenance(**data["provenance"])})
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -159,84 +133,3 @@ class Comparison(_Plain):
 
     def __getitem__(self, name: str) -> Spread:
         return self.times[name]
-
-    def plot(self, ax: Any = None) -> Any:
-        """Draw the times with their quartiles.
-
-        Args:
-            ax: matplotlib axes; new ones if not given.
-
-        Returns:
-            The axes.
-        """
-        return plot(self, ax)
-
-    @classmethod
-    def _from_dict(cls, data: dict[str, Any]) -> Self:
-        for name in ("times", "ratios"):
-            data[name] = {key: Spread(**value) for key, value in data[name].items()}
-        return cls(**data | {"provenance": Provenance(**data["provenance"])})
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Change(_Plain):
-    """One function measured twice, and whether it became slower.
-
-    Attributes:
-        name: the function's name.
-        then: the steady state of the earlier measurement.
-        now: that of the later one.
-        ratio: the time now as a multiple of the time then.
-        least: the lower end of the interval for the ratio, from both intervals.
-        most: its upper end.
-        verdict: ``"faster"`` or ``"slower"`` if the whole interval lies beyond the
-            tolerance; ``"unchanged"`` if it lies within; ``"cannot tell"`` otherwise.
-        tolerance: a ratio this close to 1 is no change.
-        differences: what was not the same: the device, a version.
-    """
-
-    name: str
-    then: Spread
-    now: Spread
-    ratio: float
-    least: float
-    most: float
-    verdict: str
-    tolerance: float
-    differences: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, now: Measurement, then: Measurement, tolerance: float) -> Change:
-        """Compare the steady states."""
-        a, b = now.steady, then.steady
-        least, most = _ratio(a.least, b.most), _ratio(a.most, b.least)
-        few = min(a.samples, b.samples) < FEWEST
-        return cls(
-            name=now.name,
-            then=b,
-            now=a,
-            ratio=_ratio(a.median, b.median),
-            least=least,
-            most=most,
-            verdict="cannot tell" if few else _verdict(least, most, tolerance),
-            tolerance=tolerance,
-            differences=tuple(now.provenance.differences(then.provenance)),
-        )
-
-    @classmethod
-    def _from_dict(cls, data: dict[str, Any]) -> Self:
-        spreads = {name: Spread(**data[name]) for name in ("then", "now")}
-        return cls(**data | spreads | {"differences": tuple(data["differences"])})
-
-
-def _ratio(a: float, b: float) -> float:
-    return a / b if b else float("inf") if a else 1.0
-
-
-def _verdict(least: float, most: float, tolerance: float) -> str:
-    low, high = 1 - tolerance, 1 + tolerance
-    if least > high:
-        return "slower"
-    if most < low:
-        return "faster"
-    return "unchanged" if low <= least and most <= high else "cannot tell"

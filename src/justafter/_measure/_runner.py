@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import functools
-import inspect
-import io
+import math
 import time
 import types
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
-from multiprocessing.process import BaseProcess
-from threading import Thread
+from functools import partial
 from typing import Any
 
 import jax
 
-from ._arrays import Change, Path, State, everything, is_concrete, newest, reach
+from ._state import State, described, everything, is_concrete, is_lazy, reach
 
 # One sample lasts at least this long, by timing several calls together where one is
 # shorter: a hundred times what reading the clock costs.
 _SAMPLE_SECONDS = 50e-6
-
-_NOTHING = (
-    "returns nothing to wait for: timed until the calls had returned and their side "
-    "effects were done"
-)
+# Calls before the first sample, as far as they fit into a tenth of the budget.
+_WARM_UPS = 20
 
 Wait = Callable[[Any], None]
 
@@ -35,74 +27,20 @@ def _copy(leaf: Any) -> Any:
     return leaf.copy().block_until_ready() if is_concrete(leaf) else leaf
 
 
-def _deleted(tree: Any) -> bool:
-    leaves = jax.tree.leaves(tree, is_leaf=is_lazy)
-    return any(is_concrete(leaf) and leaf.is_deleted() for leaf in leaves)
+def _is_deleted(tree: Any) -> bool:
+    return any(is_concrete(one) and one.is_deleted() for one in jax.tree.leaves(tree))
 
 
-def no_wait(result: Any) -> None:
+def _no_wait(result: Any) -> None:
     """A result without JAX arrays is there when the call returns."""
 
 
-def close_wait(result: Any) -> None:
-    """Put away a coroutine that nobody will wait for."""
-    result.close()
-
-
-def method_wait(result: Any) -> None:
-    """Wait for one array."""
+def _wait_for_one(result: Any) -> None:
     result.block_until_ready()
 
 
-def effects_wait(result: Any) -> None:
-    """Wait for side effects."""
+def _wait_for_effects(result: Any) -> None:
     jax.effects_barrier()
-
-
-def finish(value: Any) -> None:
-    """Wait for one thing that was started: an array, a future, a thread."""
-    if isinstance(value, Future):
-        value = jax.block_until_ready(value.result())
-    elif isinstance(value, Thread | BaseProcess):
-        value.join()
-    elif is_concrete(value) and not value.is_deleted():
-        value.block_until_ready()
-
-
-def _path_wait(found: list[Path]) -> Wait:
-    """Wait for what is started in objects that JAX does not look into."""
-
-    def wait(result: Any) -> None:
-        for path in found:
-            finish(reach(result, path))
-
-    return wait
-
-
-def _state_wait(wait: Wait, changed: list[Change]) -> Wait:
-    """Wait for the result and for what the call put elsewhere."""
-    places = [(root, path) for _, root, path in changed]
-    arrays = [place for place in places if is_concrete(reach(*place))]
-    grown = [
-        place for place in places if any(True for _ in _started(newest(reach(*place))))
-    ]
-
-    def both(result: Any) -> None:
-        wait(result)
-        for place in arrays:
-            finish(reach(*place))
-        for place in grown:
-            for _, one in everything(newest(reach(*place))):
-                finish(one)
-
-    return both if arrays or grown else wait
-
-
-def is_lazy(result: Any) -> bool:
-    """Whether a value is work that is still to be done; a file is none."""
-    if inspect.iscoroutine(result) or inspect.isasyncgen(result):
-        return True
-    return isinstance(result, Iterator) and not isinstance(result, io.IOBase)
 
 
 class Runner:
@@ -110,211 +48,186 @@ class Runner:
 
     Attributes:
         calls: how many calls one sample is the mean of.
-        made: how many calls were made in all.
         notes: what a reader must know about the numbers.
         is_timed: whether the calls did what they were timed for.
     """
 
-    def __init__(self, fn: Callable[..., Any], args: Any, kwargs: Any, limit: int):
+    def __init__(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> None:
         self.fn, self.args, self.kwargs = fn, args, kwargs
-        self.limit = limit
-        self.donates = False
-        self.wait: Wait = jax.block_until_ready
         self.calls = 1
-        self.made = 0
         self.notes: list[str] = []
         self.is_timed = True
-        self._changes: list[Change] = []
+        self._made = 0
+        self._donates = False
+        self._wait: Wait = jax.block_until_ready
+        self._refuse_iterators()
 
-    @property
-    def is_spent(self) -> bool:
-        """Whether another sample would go beyond the calls that are allowed."""
-        return self.made + self.calls > self.limit
-
-    def room(self, blocks: int, most: int) -> int:
-        """How many samples a block may have, so that all blocks get some."""
-        left = (self.limit - self.made) // self.calls // blocks - 1
-        return min(max(left, 1), most)
+    def _refuse_iterators(self) -> None:
+        named = [*enumerate(self.args), *self.kwargs.items()]
+        for name, value in named:
+            if any(map(is_lazy, jax.tree.leaves(value, is_leaf=is_lazy))):
+                label = f"argument {name}" if isinstance(name, int) else name
+                raise ValueError(
+                    f"{label} is an iterator, which one call uses up: pass a list, or "
+                    "make it anew in each call, measure(lambda: f(iter(items)))"
+                )
 
     def first(self) -> float:
         """Seconds for one call; learns how to wait, and whether inputs are consumed.
 
         The caller's own arrays are never handed over: the call gets copies.
         """
-        args, kwargs = self._arguments(copied=True)
-        state = State.of(self.fn, args, kwargs)
-        self.made += 1
+        args, kwargs = self._copied()
+        state = State(self.fn, args, kwargs)
         start = time.perf_counter()
-        with self._blaming():
-            result = self.fn(*args, **kwargs)
-        self.wait, note = _way_to_wait(result)
-        self.wait(result)
+        result = self._call(args, kwargs)
+        self._wait, note = _way_to_wait(result)
+        self._wait(result)
         changed = state.changed()
-        _state_wait(no_wait, changed)(result)
+        for place in changed:
+            jax.block_until_ready(_array_at(state, place))
         seconds = time.perf_counter() - start
-        self.donates = _deleted((args, kwargs))
-        if _lazy_in(result) is not None:
-            self.is_timed = False
-        self._changes = self._kept(changed)
-        wait = _state_wait(self.wait, self._changes)
-        if note and (note != _NOTHING or wait is self.wait):
-            self.notes.append(note)
-        self.wait = wait
+        self._donates = _is_deleted((args, kwargs))
+        self.is_timed = not note.endswith(_MAKING)
+        self.notes += [note] * bool(note)
         return seconds
 
-    def _kept(self, changed: list[Change]) -> list[Change]:
-        """The changes that the next call meets: not those of a copy that it got."""
-        own = {id(self.args), *map(id, self.args), *map(id, self.kwargs.values())}
-        return [one for one in changed if not self.donates or id(one[1]) not in own]
-
-    def confirm(self) -> None:
+    def _confirm(self) -> None:
         """Call once more, to tell state from what the first call made for all others.
 
-        What is changed again starts each call from where the last one ended.
+        What is changed again starts each call from where the last one ended; the
+        arrays among it are waited for.
         """
-        if not self._changes:
+        args, kwargs = self._copied() if self._donates else (self.args, self.kwargs)
+        state = State(self.fn, args, kwargs)
+        self._wait(self._call(args, kwargs))
+        changed = state.changed()
+        if self._donates:  # changes of a copy are nobody's
+            own = {id(one) for one in (*args, *kwargs.values())}
+            changed = [one for one in changed if id(state.roots[one[0]]) not in own]
+        if not changed:
             return
-        if self.made + 1 < self.limit:  # one call is left for a sample
-            args, kwargs = self._arguments(copied=self.donates)
-            state = State.of(self.fn, args, kwargs)
-            self.made += 1
-            with self._blaming():
-                self.wait(self.fn(*args, **kwargs))
-            self._changes = self._kept(state.changed())
-        if self._changes:
-            names = ", ".join(dict.fromkeys(_described(*one) for one in self._changes))
-            self.notes.append(
-                f"changes its own state ({_cut(names)}): each call starts from where "
-                "the last one ended"
-            )
+        names = ", ".join(dict.fromkeys(described(*one) for one in changed))
+        names = names if len(names) <= 60 else names[:57] + "..."
+        self.notes.append(
+            f"changes its own state ({names}): each call starts from where the last "
+            "one ended"
+        )
+        arrays = [one for one in changed if is_concrete(_array_at(state, one))]
+        if arrays:
+            before = self._wait
 
-    def _arguments(self, copied: bool) -> tuple[Any, Any]:
-        if not copied:
-            return self.args, self.kwargs
-        given = (self.args, self.kwargs)
-        args, kwargs = jax.tree.map(_copy, given, is_leaf=is_lazy)
+            def wait(result: Any) -> None:
+                before(result)
+                for place in arrays:
+                    _wait_for(_array_at(state, place))
+
+            self._wait = wait
+
+    def _copied(self) -> tuple[Any, Any]:
+        args, kwargs = jax.tree.map(_copy, (self.args, self.kwargs))
         return args, kwargs
+
+    def _call(self, args: Any, kwargs: Any) -> Any:
+        self._made += 1
+        with self._blaming():
+            return self.fn(*args, **kwargs)
 
     @contextlib.contextmanager
     def _blaming(self) -> Iterator[None]:
-        """Say which call an error is of, where earlier ones had none."""
+        """Say of which call an error is, where earlier ones had none."""
+        made = self._made
         try:
             yield
         except Exception as error:
-            first = self.made - self.calls + 1
-            which = f"call {first}" if self.calls == 1 else f"calls {first}"
-            which += f" to {self.made}" * (self.calls > 1)
-            if first > 1:
+            if made > 1:
                 error.add_note(
-                    f"raised in {which} of those that measure makes, all with the same "
-                    "arguments; the ones before raised nothing"
+                    f"raised in a call after the first {made - 1} that measure made, "
+                    "all with the same arguments; those raised nothing"
                 )
             raise
 
     def sample(self) -> float:
         """Seconds a call, over `self.calls` calls."""
-        self.made += self.calls
+        fn, args, kwargs, wait = self.fn, self.args, self.kwargs, self._wait
+        clock = time.perf_counter
         with self._blaming():
-            return self._sample_donating() if self.donates else self._sample()
-
-    def _sample(self) -> float:
-        fn, args, kwargs, wait = self.fn, self.args, self.kwargs, self.wait
-        again = range(self.calls)
-        start = time.perf_counter()
-        if kwargs:
+            self._made += self.calls
+            if self._donates:
+                seconds = 0.0
+                for _ in range(self.calls):
+                    args, kwargs = self._copied()
+                    start = clock()
+                    wait(fn(*args, **kwargs))
+                    seconds += clock() - start
+                return seconds / self.calls
+            call = partial(fn, *args, **kwargs) if args or kwargs else fn
+            again = range(self.calls)
+            start = clock()
             for _ in again:
-                wait(fn(*args, **kwargs))
-        elif wait is no_wait or wait is effects_wait:
-            for _ in again:
-                fn(*args)
-            wait(None)
-        else:
-            for _ in again:
-                wait(fn(*args))
-        return (time.perf_counter() - start) / self.calls
-
-    def _sample_donating(self) -> float:
-        seconds = 0.0
-        for _ in range(self.calls):
-            args, kwargs = self._arguments(copied=True)
-            start = time.perf_counter()
-            self.wait(self.fn(*args, **kwargs))
-            seconds += time.perf_counter() - start
-        return seconds / self.calls
+                wait(call())
+            return (clock() - start) / self.calls
 
     def warm_up(self, budget: float) -> None:
         """Run until a sample is long enough to be timed; a tenth of the budget."""
-        self.confirm()
+        self._confirm()
         end = time.perf_counter() + budget / 10
-        seconds = 0.0
-        for _ in range(2):
-            if self.made + 2 <= self.limit:
-                seconds = self.sample()
+        seconds = min(self.sample() for _ in range(2))
         while seconds * self.calls < _SAMPLE_SECONDS:
-            # Samples enough for an interval must be left.
-            if self.made + 80 * self.calls > self.limit:
-                break
-            self.calls *= 2
-            seconds = self.sample()
-        for _ in range(18):
-            if time.perf_counter() > end or self.made + 40 * self.calls > self.limit:
+            wanted = _SAMPLE_SECONDS / seconds if seconds else math.inf
+            self.calls = min(math.ceil(1.2 * wanted), 8 * self.calls)
+            seconds = min(seconds, self.sample())
+        for _ in range(_WARM_UPS):
+            if time.perf_counter() > end:
                 break
             self.sample()
 
 
-def _lazy_in(result: Any) -> Any | None:
-    """The first such value in a result."""
-    return next((one for _, one in everything(result) if is_lazy(one)), None)
+def _array_at(state: State, place: tuple[str, Any]) -> Any:
+    name, path = place
+    return reach(state.roots[name], path)
+
+
+def _wait_for(value: Any) -> None:
+    if is_concrete(value) and not value.is_deleted():
+        value.block_until_ready()
+
+
+_MAKING = "timed is the making of it"
 
 
 def _way_to_wait(result: Any) -> tuple[Wait, str]:
     """How to wait for a result, and what must be said about it."""
     if isinstance(result, jax.Array):
-        return method_wait, ""
-    if asyncio.isfuture(result):
-        return no_wait, "returns an asyncio future, which cannot be waited for here"
-    started = list(dict(_started(result)).values())
-    wait = _path_wait(started) if started else no_wait
-    if (lazy := _lazy_in(result)) is not None:
-        return _lazy_wait(result, lazy, wait)
-    if isinstance(result, types.FunctionType | types.MethodType | functools.partial):
-        return wait, (
-            "returns a function, which was not called: timed is the making of it"
-        )
-    leaves = jax.tree.leaves(result)
-    if started and len(started) == sum(map(is_concrete, leaves)):
-        return jax.block_until_ready, ""
-    if leaves:
-        return wait, ""
-    return effects_wait, _NOTHING
-
-
-def _started(result: Any) -> Iterator[tuple[int, Path]]:
-    """How to get at what runs already: arrays, futures, threads; each once."""
-    for path, one in everything(result):
-        if is_concrete(one) or isinstance(one, Future | Thread | BaseProcess):
-            yield id(one), path
-
-
-def _lazy_wait(result: Any, lazy: Any, wait: Wait) -> tuple[Wait, str]:
-    if inspect.iscoroutine(result):
+        return _wait_for_one, ""
+    held = list(everything(result))
+    paths = list({id(one): path for path, one in held if is_concrete(one)}.values())
+    wait: Wait = partial(_wait_inside, paths) if paths else _no_wait
+    leaves = jax.tree.leaves(result, is_leaf=is_lazy)
+    lazy = next((one for _, one in held if is_lazy(one)), None)
+    if isinstance(result, types.CoroutineType):
         result.close()
-        wait = close_wait
-    kind = type(lazy).__name__
-    verb = f"returns a {kind}" if lazy is result else f"returns a {kind} inside"
-    return wait, (
-        f"{verb}, whose work was not run: timed is the making of it. "
-        "Measure what uses it up, such as lambda: list(f(x))"
+        wait = _close
+    if lazy is not None:
+        where = "" if lazy is result else " inside"
+        kind = type(lazy).__name__
+        return wait, f"returns a {kind}{where}, whose work was not run: {_MAKING}"
+    if isinstance(result, types.FunctionType | types.MethodType | partial):
+        return wait, f"returns a function, which was not called: {_MAKING}"
+    if paths and len(paths) == sum(map(is_concrete, leaves)):
+        return jax.block_until_ready, ""
+    if paths or leaves:
+        return wait, ""
+    return _wait_for_effects, (
+        "returns nothing to wait for: timed until the call had returned and its side "
+        "effects were done"
     )
 
 
-def _described(name: str, root: Any, path: Path) -> str:
-    parts = (
-        f".{key}" if kind == "attribute" else f"[{key!r}]" if kind == "item" else ""
-        for kind, key in path[:2]
-    )
-    return name + "".join(parts)
+def _close(result: Any) -> None:
+    result.close()
 
 
-def _cut(names: str) -> str:
-    return names if len(names) <= 60 else names[:57] + "..."
+def _wait_inside(paths: Any, result: Any) -> None:
+    for path in paths:
+        _wait_for(reach(result, path))

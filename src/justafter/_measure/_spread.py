@@ -3,39 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-Samples = NDArray[np.float64]
-
-# Fewer samples than this say nothing about how sure their median is.
-FEWEST = 9
-# Fewer than this hardly tell how they depend on each other: their interval is wide.
-FEW = 20
-
-# The samples are cut into this many blocks, in the order in which they were taken.
-_BLOCKS = (5, 10, 20)
-# Blocks that follow each other closely come from a drift or from long waves, of which
-# the samples may hold a part only: then the interval reaches further than the blocks
-# do. By the number of samples: from which correlation on, and how many times the
-# blocks' range for one of 1. Found by simulation, as the tests repeat it.
-_SIZES, _FOLLOWING, _REACH = (FEWEST, FEW, 60), (-0.25, 0.2, 0.3), (13.0, 9.0, 7.0)
-
-# What 95% of Student's t lies within, by degrees of freedom.
-_STUDENT = {
-    4: 2.776,
-    5: 2.571,
-    6: 2.447,
-    7: 2.365,
-    8: 2.306,
-    9: 2.262,
-    10: 2.228,
-    14: 2.145,
-    19: 2.093,
-}
+# Fewer values than this say nothing about how sure their median is: even the smallest
+# and the largest of five are on one side of it more often than one time in twenty.
+FEWEST = 6
+# A group's median is that of so many samples at least.
+_OF_A_GROUP = 9
+# Samples are taken in so many groups, one after the other over the time that is spent.
+GROUPS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,22 +25,20 @@ class Spread:
         median: the middle value, in seconds for a time, without a unit for a ratio.
         low: the lower quartile: a quarter of the samples lie below.
         high: the upper quartile.
-        least: the lower end of a 95% interval for the median. It is estimated from
-            how blocks of samples differ that were taken one after the other, so it
-            is wide where samples depend on each other: where they drift, or come in
-            runs of fast and slow ones. Fewer than 20 samples hardly tell whether they
-            do, and the interval is wide for that; of fewer than 9 it is no more than
-            their range.
+        least: the lower end of a 95% interval for the median: an order statistic of
+            the medians of up to twenty groups of nine samples or more, in the order
+            in which they were taken, or of the samples themselves where they do not
+            make six such groups. It assumes that the groups are independent. Of fewer
+            than six samples it is the smallest.
         most: the upper end of that interval.
+        minimum: the smallest sample: the time of a call that nothing disturbed.
         samples: how many samples.
         calls: how many calls one sample is the mean of.
-        follows: how closely blocks of samples follow the one before, from 0 for
-            independent ones to 1.
 
     Example:
         >>> spread = Spread.of([3.0, 1.0, 2.0, 3.0, 1.0, 2.0])
-        >>> spread.median, spread.samples
-        (2.0, 6)
+        >>> spread.median, spread.minimum, spread.samples
+        (2.0, 1.0, 6)
     """
 
     median: float
@@ -69,13 +46,13 @@ class Spread:
     high: float
     least: float
     most: float
+    minimum: float
     samples: int
     calls: int = 1
-    follows: float = 0.0
 
     @classmethod
     def of(cls, values: Any, calls: int = 1) -> Self:
-        """Summarize samples in the order they were taken.
+        """Summarize samples in the order in which they were taken.
 
         Args:
             values: numbers, each the mean of `calls` calls.
@@ -88,22 +65,21 @@ class Spread:
         if not values.size:
             raise ValueError("a spread needs at least one sample")
         low, median, high = map(float, np.quantile(values, [0.25, 0.5, 0.75]))
-        least, most, follows = interval(values)
+        count = min(GROUPS, values.size // _OF_A_GROUP)
+        groups = np.array_split(values, count if count >= FEWEST else values.size)
+        ordered = np.sort([np.median(one) for one in groups])
+        outside = _outside(ordered.size)
+        least, most = float(ordered[outside]), float(ordered[-1 - outside])
         return cls(
-            median, low, high, least, most, int(values.size), int(calls), follows
+            median=median,
+            low=low,
+            high=high,
+            least=min(least, median),
+            most=max(most, median),
+            minimum=float(values.min()),
+            samples=int(values.size),
+            calls=int(calls),
         )
-
-    def widened(self, share: float) -> Self:
-        """The same, of a process that waited this share of its time for a CPU.
-
-        At another moment it may wait for none, or twice as long: no sample says which.
-        """
-        # Squared, since waiting makes more waiting that is not in the share: a thread
-        # sleeps, or spins and counts as running, until another one gets its CPU.
-        slower = (1 - share) ** 2
-        least = min(self.least, self.median * slower)
-        most = max(self.most, self.median / slower)
-        return replace(self, least=least, most=most)
 
     @property
     def precision(self) -> float:
@@ -112,70 +88,20 @@ class Spread:
             return math.inf
         return (self.most - self.least) / 2 / self.median if self.median else 0.0
 
-    @property
-    def is_dependent(self) -> bool:
-        """Whether the samples drift or come in long runs, so that little is known."""
-        return self.follows > _FOLLOWING[-1]
 
+def _outside(count: int) -> int:
+    """How many of the sorted values lie below a 95% interval for their median.
 
-def interval(values: Samples) -> tuple[float, float, float]:
-    """The 95% interval for the median of samples in order, and how they follow.
+    Each value is below the median with probability one half, so the count of those
+    below it is binomial.
 
-    Blocks of samples are compared with each other: their medians say how far the
-    median of a short measurement is off, whatever made it so. Where neighboring
-    blocks are alike, each says less that is new, and the interval widens.
+    >>> _outside(6), _outside(20)
+    (0, 5)
     """
-    if values.size < FEWEST:
-        return float(values.min()), float(values.max()), 0.0
-    widths, closest = [], 0.0
-    for count in _counts(values.size):
-        medians = _medians(values, count)
-        following = _following(medians)
-        widths.append(_width(medians, min(max(following, 0.0), 0.95)))
-        if count > 5:
-            bound, reach = _reach(values.size)
-            over = max((following - bound) / (1 - bound), 0.0)
-            widths.append(reach * over * float(np.ptp(medians)))
-            closest = max(closest, following)
-    median, half = float(np.median(values)), max(widths)
-    return max(median - half, min(0.0, median)), median + half, min(closest, 1.0)
-
-
-def _medians(values: Samples, count: int) -> Samples:
-    """The median of each block; the first blocks may be longer by one."""
-    size, longer = divmod(values.size, count)
-    cut = longer * (size + 1)
-    parts = (values[:cut].reshape(longer, size + 1), values[cut:].reshape(-1, size))
-    return np.concatenate([np.median(part, axis=1) for part in parts if part.size])
-
-
-def _counts(size: int) -> list[int]:
-    """Into how many blocks to cut so many samples, each way in turn."""
-    return [5, size] if size < FEW else list(_BLOCKS)
-
-
-def _reach(size: int) -> tuple[float, float]:
-    """From where on following widens, and how many times the blocks' range it adds."""
-    following, reach = (
-        float(np.interp(size, _SIZES, at)) for at in (_FOLLOWING, _REACH)
-    )
-    return following, reach
-
-
-def _following(medians: Samples) -> float:
-    """The correlation of each block with the next, without its bias."""
-    away = medians - medians.mean()
-    total = float((away * away).sum())
-    raw = float((away[1:] * away[:-1]).sum()) / total if total else 0.0
-    return raw + 1 / medians.size if total else 0.0
-
-
-def _width(medians: Samples, following: float) -> float:
-    count = medians.size
-    student = _STUDENT.get(count - 1) or _STUDENT[min(_STUDENT, key=_away_from(count))]
-    wider = (1 + following) / (1 - following)
-    return student * float(medians.std(ddof=1)) * math.sqrt(wider / count)
-
-
-def _away_from(count: int) -> Any:
-    return lambda degrees: abs(degrees - count + 1)
+    outside, tail = 0, 0.5**count
+    while outside < count // 2:
+        tail += math.comb(count, outside + 1) * 0.5**count
+        if 2 * tail > 0.05:
+            break
+        outside += 1
+    return outside

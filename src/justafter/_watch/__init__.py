@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from types import ModuleType
-from typing import Any, TypeVar, overload
+from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 from .. import _functions
 from ._log import Log, RetraceError
@@ -13,13 +13,28 @@ from ._why import Reason
 
 __all__ = ["Compilation", "Log", "Reason", "Record", "RetraceError", "Trace", "watch"]
 
-F = TypeVar("F", bound=Callable[..., Any])
+P = ParamSpec("P")
+R = TypeVar("R", covariant=True)
+
+
+class Watched(Protocol[P, R]):
+    """A function that carries its log; all else it has as before."""
+
+    log: Log
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call it."""
+
+    def __getattr__(self, name: str) -> Any:
+        """What the function has besides, such as `lower`."""
+
+
 Fun = Callable[..., Any]
 Ignored = str | ModuleType | Fun
 
 
 @overload
-def watch(fn: F, /) -> F: ...
+def watch(fn: Callable[P, R], /) -> Watched[P, R]: ...
 
 
 @overload

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 import threading
 import types
 import weakref
@@ -14,9 +15,9 @@ from typing import Any
 from .. import _functions, _internals
 from ._passed import joined, passed
 from ._record import Compilation, Record, Trace
-from ._show import as_html, as_text, names_of, shortest
+from ._show import as_html, as_text, named, names_of
 from ._signature import signature_of, weak_reference
-from ._why import Reason, why
+from ._why import FIRST, UNKNOWN, Reason, why
 
 Fun = Callable[..., Any]
 
@@ -60,10 +61,13 @@ class Identity:
     source: Any
     path: str
     is_hidden: bool = False
+    # The object that a method is bound to, and the code of functions closed over.
+    owner: Any = None
+    holds: tuple[Any, ...] = ()
 
     @property
-    def key(self) -> tuple[str, str, Any]:
-        return self.module, self.qualname, self.source
+    def key(self) -> tuple[Any, ...]:
+        return self.module, self.qualname, self.source, self.holds
 
     @property
     def is_jax(self) -> bool:
@@ -89,7 +93,26 @@ def identity(fun: Any) -> Identity:
         if owner is not None:
             name, qualname = type(owner).__name__, type(owner).__qualname__
     module = str(getattr(plain, "__module__", "") or "")
-    return Identity(name, qualname, module, code, code.co_filename)
+    path, owner, holds = code.co_filename, _owner(fun), _held(plain)
+    return Identity(name, qualname, module, code, path, owner=owner, holds=holds)
+
+
+def _owner(fun: Any) -> Any:
+    """The object whose method a function is, so that no other object's is meant."""
+    for layer in _functions.layers(fun):
+        if isinstance(layer, types.MethodType):
+            return layer.__self__
+        if _is_object(layer) and not _functions.is_jitted(layer):
+            return layer
+    return None
+
+
+def _held(plain: Any) -> tuple[Any, ...]:
+    """The code of the functions that a wrapper without a name of its own calls."""
+    cells = getattr(plain, "__closure__", None) or ()
+    held = (getattr(cell, "cell_contents", None) for cell in cells)
+    functions = (one for one in held if isinstance(one, types.FunctionType))
+    return tuple(one.__code__ for one in functions if one is not plain)
 
 
 def _is_object(fun: Any) -> bool:
@@ -105,6 +128,21 @@ def _is_object(fun: Any) -> bool:
 def _same(a: Any, b: Any) -> bool:
     methods = isinstance(a, types.MethodType) and isinstance(b, types.MethodType)
     return a is b or (methods and bool(a == b))
+
+
+def _is_made_of_a_jit(fun: Any) -> bool:
+    """Whether a jitted function is inside, which JAX tells of when its body runs."""
+    return any(map(_functions.is_jitted, _functions.layers(fun)))
+
+
+def _is_readers(fun: Any) -> bool:
+    """Whether a function of JAX's was jitted by the reader, and not by JAX itself."""
+    plain = _functions.unjitted(fun)
+    known: Any = sys.modules.get(getattr(plain, "__module__", ""))
+    for name in getattr(plain, "__qualname__", "").split("."):
+        known = getattr(known, name, None)
+    is_own = known is not fun and known is not plain
+    return not is_own and _internals.is_called_by_reader()
 
 
 def _is_wrapper(fun: Any) -> bool:
@@ -170,7 +208,8 @@ class Log(Mapping[str, Record]):
         max_traces: int | None = None,
     ):
         self._lock = threading.RLock()
-        self._records: dict[Any, Record] = {}
+        # Of one code, a record for each living object whose method it is.
+        self._records: dict[Any, list[tuple[Callable[[], Any], Record]]] = {}
         self._only = None if only is None else [_functions.unjitted(f) for f in only]
         self._ignored = tuple(one for one in ignore if isinstance(one, str))
         self._ignored_functions = [
@@ -178,8 +217,8 @@ class Log(Mapping[str, Record]):
         ]
         self._max_traces = max_traces
         self._times = times
+        self._order: list[Record] = []
         self._known: dict[int, Callable[[], Any]] = {}
-        self._inside: set[int] = set()
         self._opaque: Counter[str] = Counter()
         self._reference: Callable[[], Any] | None = None
         self.eager: Counter[str] = Counter()
@@ -208,19 +247,16 @@ class Log(Mapping[str, Record]):
 
     # What JAX tells, on whichever thread it happens.
 
-    def tracing(self, call: _internals.JitCall, outer: tuple[Fun, ...]) -> None:
+    def tracing(self, call: _internals.JitCall) -> None:
         """A body is about to run."""
-        found = self._wanted(call.fun, call.args)
+        found = self._counted(call)
         if found is None:
             return
         with self._lock:
             record = self._record(found)
-            self._remember(record, call)
-            if _is_inside(call, outer):
-                self._inside.add(id(call))
-            elif self._max_traces is not None and record.traces >= self._max_traces:
-                new = signature_of(call, arguments=passed(call.fun))
-                reasons = why(new, record._signatures)
+            _guarded(lambda: self._remember(record, call))
+            if self._max_traces is not None and record.traces >= self._max_traces:
+                reasons = self._explained(record, call, False)[1]
                 raise RetraceError(_too_often(record, reasons), reasons)
 
     def _remember(self, record: Record, call: _internals.JitCall) -> None:
@@ -240,22 +276,37 @@ class Log(Mapping[str, Record]):
         self, call: _internals.JitCall, seconds: float, error: str | None
     ) -> None:
         """A body has run."""
-        found = self._wanted(call.fun, call.args)
-        if found is None:
+        if (found := self._counted(call)) is None:
             return
-        signature = signature_of(call, error is not None, passed(call.fun))
         with self._lock:
-            if id(call) in self._inside:
-                self._inside.discard(id(call))
-                return
             record = self._record(found)
+            text, reasons = self._explained(record, call, error is not None)
+            number = record.traces + 1
+            record.history.append(Trace(number, text, reasons, seconds, error, place()))
+
+    def _counted(self, call: _internals.JitCall) -> Identity | None:
+        """What a run of a body counts for; None for what is not watched.
+
+        Where a jitted function is inside, its own runs are told of, and this is none.
+        """
+        found = self._wanted(call.fun, call.args)
+        if found is None or (found.is_jax and self._only is None):
+            return found
+        return None if _is_made_of_a_jit(call.fun) else found
+
+    def _explained(
+        self, record: Record, call: _internals.JitCall, raised: bool
+    ) -> tuple[str, tuple[Reason, ...]]:
+        """A call in words, and why it was traced. What fails here loses no count."""
+
+        def explain() -> tuple[str, tuple[Reason, ...]]:
+            signature = signature_of(call, raised, passed(call.fun))
             reasons = why(signature, record._signatures)
-            record._signatures.append(signature)
-            number, text = record.traces + 1, str(signature)
-            trace = Trace(number, text, reasons, seconds, error, place())
-            record.history.append(trace)
-            if error is None:
-                record._uncompiled.append(reasons)
+            text = str(signature)
+            record._signatures.append(replace(signature, reasons=reasons))
+            return text, reasons
+
+        return _guarded(explain) or ("", (FIRST if not record.traces else UNKNOWN,))
 
     def compiled(
         self, name: str, run: _internals.JitRun | None, seconds: float, loaded: bool
@@ -264,7 +315,8 @@ class Log(Mapping[str, Record]):
         with self._lock:
             record = self._compiled_record(name, run)
             if record is not None:
-                number, reasons = record.compilations + 1, record._why_compiled(run)
+                number = record.compilations + 1
+                reasons = _guarded(lambda: record._why_compiled(run)) or (UNKNOWN,)
                 record.compiled.append(
                     Compilation(number, reasons, seconds, loaded, place())
                 )
@@ -278,7 +330,7 @@ class Log(Mapping[str, Record]):
                 self._count_eager(name, run.fun)
             return None if found is None else self._record(found)
         # A backward pass, or ahead of time: only the name is known, and the place.
-        named = [r for r in self._records.values() if r.name == name]
+        named = [r for r in self.records if r.name == name]
         path, line = run.place if run is not None and run.place else ("", 0)
         defined = [r for r in named if r._place == (path, line)]
         traced = [r for r in named if r.history or self._only is not None]
@@ -304,7 +356,10 @@ class Log(Mapping[str, Record]):
         if self._only is None:
             found = identity(links[0])
             found = replace(found, is_hidden=hidden is None and _is_wrapper(fun))
-            return None if found.is_jax or self._is_ignored(found, links) else found
+            found = replace(found, owner=None) if hidden is not None else found
+            if found.is_jax and not _is_readers(fun):
+                return None
+            return None if self._is_ignored(found, links) else found
         for root in self._only:
             if any(_same(root, link) for link in links):
                 return identity(root)
@@ -338,18 +393,24 @@ class Log(Mapping[str, Record]):
 
     def _record(self, found: Identity) -> Record:
         with self._lock:
-            if found.key not in self._records:
-                library = _functions.package_of(found.path)
-                line = getattr(found.source, "co_firstlineno", 0)
-                self._records[found.key] = Record(
-                    found.name,
-                    found.qualname,
-                    found.module,
-                    library=library,
-                    _is_hidden=found.is_hidden,
-                    _place=(found.path, line),
-                )
-            return self._records[found.key]
+            entries = self._records.setdefault(found.key, [])
+            for i, (owner, record) in enumerate(entries):
+                # An entry whose object is gone is that of the next one like it.
+                if owner() is found.owner or owner() is None:
+                    entries[i] = (weak_reference(found.owner), record)
+                    return record
+            line = getattr(found.source, "co_firstlineno", 0)
+            record = Record(
+                found.name,
+                found.qualname,
+                found.module,
+                library=_functions.package_of(found.path),
+                _is_hidden=found.is_hidden,
+                _place=(found.path, line),
+            )
+            entries.append((weak_reference(found.owner), record))
+            self._order.append(record)
+            return record
 
     # What a reader asks.
 
@@ -357,7 +418,7 @@ class Log(Mapping[str, Record]):
     def records(self) -> tuple[Record, ...]:
         """One record a function, in the order in which they were first seen."""
         with self._lock:
-            return tuple(self._records.values())
+            return tuple(self._order)
 
     @property
     def traces(self) -> int:
@@ -376,7 +437,8 @@ class Log(Mapping[str, Record]):
     def __getitem__(self, key: str | Fun) -> Record:
         if callable(key):
             return self._of_function(key)
-        found = [record for record in self.records if key in names_of(record)]
+        found = [r for name, r in named(self.records).items() if name == key]
+        found = found or [record for record in self.records if key in names_of(record)]
         if len(found) == 1:
             return found[0]
         if found:
@@ -394,15 +456,24 @@ class Log(Mapping[str, Record]):
 
     def _of_function(self, fun: Fun) -> Record:
         mine = identity(_functions.unjitted(fun))
+        with self._lock:
+            entries = self._records.get(mine.key, [])
+            same = [r for owner, r in entries if owner() is mine.owner]
+            known = [
+                r for r in same or [r for _, r in entries] if r.traces or r.compilations
+            ]
+        if len(known) == 1:
+            return known[0]
+        if known:
+            raise KeyError(
+                f"{mine.qualname} was called on {len(known)} objects: ask with the "
+                "bound method, log[object.method]"
+            )
         if self._only is None and mine.is_jax:
             raise KeyError(
                 f"{mine.qualname} is one of JAX's own functions, which this log leaves "
-                "out: count it with watch(only=fn)"
+                "out unless you jit them: count it with watch(only=fn)"
             )
-        with self._lock:
-            known = self._records.get(mine.key)
-        if known is not None and (known.traces or known.compilations):
-            return known
         hidden = [
             record
             for record in self.records
@@ -412,9 +483,7 @@ class Log(Mapping[str, Record]):
             return hidden[0]
         self._check_told(fun, mine)
         line = getattr(mine.source, "co_firstlineno", 0)
-        return known or Record(
-            mine.name, mine.qualname, mine.module, _place=(mine.path, line)
-        )
+        return Record(mine.name, mine.qualname, mine.module, _place=(mine.path, line))
 
     def _check_told(self, fun: Fun, mine: Identity) -> None:
         """Refuse to say zero of a function that a library may hide from us."""
@@ -431,7 +500,7 @@ class Log(Mapping[str, Record]):
         return any(key in names_of(record) for record in self.records)
 
     def __iter__(self) -> Iterator[str]:
-        return iter([shortest(record, self.records) for record in self.records])
+        return iter(named(self.records))
 
     def __len__(self) -> int:
         return len(self.records)
@@ -451,13 +520,12 @@ class Log(Mapping[str, Record]):
         return as_html(self, self._times)
 
 
-def _is_inside(call: _internals.JitCall, outer: tuple[Fun, ...]) -> bool:
-    """Whether a trace is a part of that of a jit around the same jitted function."""
-    return (
-        bool(outer)
-        and _functions.is_jitted(outer[-1])
-        and getattr(outer[-1], "__wrapped__", None) is call.fun
-    )
+def _guarded(explain: Callable[[], Any]) -> Any:
+    """What explains a count, or None: values of the reader's may refuse to be read."""
+    try:
+        return explain()
+    except Exception:
+        return None
 
 
 def _described(record: Record) -> str:

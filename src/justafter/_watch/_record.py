@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
+
+import jax
 
 from .. import _internals
 from ._signature import Placement, Signature, placements
@@ -72,8 +75,6 @@ class Record:
     _is_hidden: bool = field(default=False, repr=False)
     _place: tuple[str, int] = field(default=("", 0), repr=False)
     _signatures: list[Signature] = field(default_factory=list, repr=False)
-    _placed: tuple[Placement, ...] | None = field(default=None, repr=False)
-    _uncompiled: list[tuple[Reason, ...]] = field(default_factory=list, repr=False)
 
     @property
     def traces(self) -> int:
@@ -105,22 +106,43 @@ class Record:
         )
 
     def _why_compiled(self, run: _internals.JitRun | None) -> tuple[Reason, ...]:
-        if run is None:
-            return self._waiting() or (_TRANSFORMED,)
-        placed = placements(run)
-        if run.fun is None or any(place == "" for _, place in placed):
-            # Made of a trace: what was traced for it is compiled with it.
-            return self._waiting() or (_TRANSFORMED,)
-        before, self._placed = self._placed, placed
-        if reasons := self._waiting():
-            return reasons
-        if before is None:
-            return (_AS_IT_IS,) if self.compiled or self.history else (FIRST,)
-        moved = why_moved(placed, before)
-        return (moved or _DROPPED,)
+        """The reasons of the trace that a program is made of, or its own."""
+        placed = placements(run) if run is not None else ()
+        is_inside = any(not place for _, place in placed)
+        if run is None or run.fun is None or is_inside:
+            # Made of a trace: the newest that was not compiled is compiled with it.
+            newest = next((s for s in reversed(self._signatures) if not s.placed), None)
+            return _compile(newest, ()) or (_TRANSFORMED,)
+        types = [_type(leaf) for leaf in run.leaves]
+        same = [
+            one
+            for one in reversed(self._signatures)
+            if one.fun() is run.fun
+            and [(leaf.shape, leaf.dtype) for leaf in one.leaves.values()] == types
+        ]
+        fresh = next((one for one in same if not one.placed), None)
+        if fresh is not None or not same:
+            first = () if self.compiled or self.history else (FIRST,)
+            return _compile(fresh, placed) or first or (_AS_IT_IS,)
+        known = next((p for p in reversed(same[0].placed) if p), None)
+        same[0].placed.append(placed)
+        if known is None:
+            return (_AS_IT_IS,)
+        return (why_moved(placed, known) or _DROPPED,)
 
-    def _waiting(self) -> tuple[Reason, ...]:
-        return self._uncompiled.pop(0) if self._uncompiled else ()
+
+def _compile(
+    trace: Signature | None, placed: tuple[Placement, ...]
+) -> tuple[Reason, ...]:
+    if trace is None:
+        return ()
+    trace.placed.append(placed)
+    return trace.reasons
+
+
+def _type(leaf: Any) -> tuple[tuple[int, ...], str]:
+    aval = jax.typeof(leaf)
+    return tuple(aval.shape), str(aval.dtype)
 
 
 _TRANSFORMED = Reason(

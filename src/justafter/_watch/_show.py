@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from ._log import Log
     from ._record import Record, Trace
 
+# Reasons of a compilation that is of no trace of its own.
+_COMPILED_ALONE = ("transformation", "commitment", "sharding", "layout")
 # A table lists this many traces of a function, and says how many more there are.
 _SHOWN = 8
 
@@ -21,12 +23,23 @@ def names_of(record: Record) -> tuple[str, str, str]:
     return record.name, record.qualname, f"{record.module}.{record.qualname}"
 
 
-def shortest(record: Record, records: Sequence[Record]) -> str:
-    """The shortest name that no other function of a log has."""
-    for i, name in enumerate(names_of(record)):
-        if sum(names_of(other)[i] == name for other in records) == 1:
-            return name
-    return names_of(record)[-1]
+def named(records: Sequence[Record]) -> dict[str, Record]:
+    """The functions of a log, each by the shortest name that no other one has.
+
+    Those that share all names, such as two lambdas of a module, are numbered.
+    """
+    found: dict[str, Record] = {}
+    for record in records:
+        alone = (
+            name
+            for i, name in enumerate(names_of(record))
+            if sum(names_of(other)[i] == name for other in records) == 1
+        )
+        full = names_of(record)[-1]
+        numbered = (f"{full} #{i}" for i in range(1, len(records) + 1))
+        free = (name for name in numbered if name not in found)
+        found[next(alone, None) or next(free)] = record
+    return found
 
 
 @dataclass(frozen=True)
@@ -54,7 +67,7 @@ def _summary(records: Sequence[Record]) -> str:
         compilation.why[0].kind
         for record in records
         for compilation in record.compiled
-        if compilation.why[0].kind in ("transformation", "commitment", "sharding")
+        if compilation.why[0].kind in _COMPILED_ALONE
     )
     alone -= Counter({kind: kinds[kind] for kind in alone})
     words = [f"{kind} ×{count}" for kind, count in kinds.items()]
@@ -96,17 +109,19 @@ def _compilations(records: Sequence[Record]) -> str:
 
 def _rows(log: Log) -> list[_Row]:
     """One row a function; one for all functions of a library; one for the rest."""
-    records = log.records
-    rows = [_row(shortest(r, records), [r], r) for r in records if not r.library]
-    libraries: dict[str, list[Record]] = {}
-    for record in records:
+    names = named(log.records)
+    rows = [_row(name, [r], r) for name, r in names.items() if not r.library]
+    libraries: dict[str, dict[str, Record]] = {}
+    for name, record in names.items():
         if record.library:
-            libraries.setdefault(record.library, []).append(record)
+            libraries.setdefault(record.library, {})[name] = record
     for library, group in libraries.items():
         if len(group) == 1:
-            rows.append(_row(shortest(group[0], records), group, group[0]))
+            ((name, record),) = group.items()
+            rows.append(_row(name, [record], record))
         else:
-            rows.append(_row(f"{library}: {len(group)} functions", group, None))
+            title = f"{library}: {len(group)} functions"
+            rows.append(_row(title, list(group.values()), None))
     if log.eager:
         count = str(sum(log.eager.values()))
         rows.append(_Row("eager operations", "", count, None, _eager_words(log.eager)))

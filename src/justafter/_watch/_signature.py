@@ -14,6 +14,9 @@ from .. import _functions, _internals
 from ._passed import named_leaves, passed
 from ._words import equal, mesh_words, words
 
+# The name of an argument and where its array lives.
+Placement = tuple[str, str]
+
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
@@ -64,6 +67,9 @@ class Signature:
     context: dict[str, Any]
     raised: bool
     passed: Signature | None = None  # before a library took the arguments apart
+    # Why it was traced, and where its arrays lived when it was compiled.
+    reasons: tuple[Any, ...] = ()
+    placed: list[tuple[Placement, ...]] = field(default_factory=list)
 
     def __str__(self) -> str:
         if self.passed is not None:
@@ -72,10 +78,6 @@ class Signature:
         static = [f"{name}={words(value)}" for name, value in self.static.items()]
         shown = dynamic[:6] + ([f"and {len(dynamic) - 6} more"] * (len(dynamic) > 6))
         return ", ".join(shown + static) or "no arguments"
-
-
-# The name of an argument and where its array lives.
-Placement = tuple[str, str]
 
 
 def mesh_place(sharding: Any) -> str:
@@ -121,19 +123,27 @@ def placements(run: _internals.JitRun) -> tuple[Placement, ...]:
 def _bound_for(leaf: Any) -> str:
     """Where a call puts an array: from the host, where an uncommitted one would be."""
     if isinstance(leaf, jax.Array | jax.core.Tracer):
-        return place(leaf)
+        return place(leaf) + _layout(leaf)
     device: Any = jax.config.jax_default_device or jax.devices()[0]
     if isinstance(device, str):
         device = jax.devices(device)[0]
     return f"on {device.platform}:{device.id}, not committed"
 
 
-def weak_reference(fun: Callable[..., Any]) -> Callable[[], Any]:
+def _layout(leaf: Any) -> str:
+    """The order of an array's axes in memory, where it is not the usual one."""
+    layout = getattr(getattr(leaf, "format", None), "layout", None)
+    order = tuple(getattr(layout, "major_to_minor", None) or ())
+    usual = order == tuple(range(len(order)))
+    return "" if usual else f", axes in the order {order}"
+
+
+def weak_reference(value: Any) -> Callable[[], Any]:
     """A reference that keeps nothing alive, where the object allows one."""
     try:
-        return weakref.ref(fun)
+        return weakref.ref(value)
     except TypeError:  # an object without weak references is kept
-        return lambda: fun
+        return lambda: value
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ class Reason:
         kind: one of "first call", "new shape", "new dtype", "weak type",
             "static value", "tree structure", "call form", "fresh function object",
             "changed configuration", "sharding", "earlier trace raised",
-            "transformation", "commitment", "cache emptied".
+            "transformation", "commitment", "layout", "cache emptied", "cannot tell".
         text: what changed, from what to what; what did not change is left out.
 
     Example:
@@ -38,6 +38,7 @@ class Reason:
 
 
 FIRST = Reason("first call", "")
+UNKNOWN = Reason("cannot tell", "an argument raised an error when it was compared")
 
 
 def why(new: Signature, earlier: Sequence[Signature]) -> tuple[Reason, ...]:
@@ -245,6 +246,11 @@ def why_moved(now: Sequence[Placement], earlier: Sequence[Placement]) -> Reason 
         return None
     name, old, new = moved[0]
     more = f" (and {len(moved) - 1} more)" * (len(moved) > 1)
+    axes = ", axes in the order "
+    (old, _, was), (new, _, is_) = old.partition(axes), new.partition(axes)
+    if old == new:
+        was, is_ = was or "the usual order", is_ or "the usual order"
+        return Reason("layout", f"{name} had its axes in {was}, now in {is_}{more}")
     loose = ", not committed"
     if old.removesuffix(loose) == new.removesuffix(loose):
         verb = "was committed" if new.endswith(loose) else "was not committed"

@@ -351,24 +351,6 @@ def test_what_was_found_is_kept_until_a_cell_changes(tmp_path, monkeypatch):
     assert asked == [["assert x"]]
 
 
-def test_a_mark_holds_the_universal_sentences_of_its_paragraph(tmp_path: Path):
-    path = tmp_path / "page.md"
-    path.write_text(
-        "# All\n\nAll is a. It is b. {check}`one` None is c. It is d. {check}`two`\n\n"
-        "Only e. {no-check}`definition` Each is f.\n\nNever g.\n"
-    )
-    read = read_page(path, tmp_path).statements
-    assert {s.text: s.checks for s in read if s.is_universal or s.checks} == {
-        "All is a.": ("one",),
-        "It is b.": ("one",),
-        "None is c.": ("two",),
-        "It is d.": ("two",),
-        "Only e.": (),
-        "Each is f.": (),
-        "Never g.": (),
-    }
-
-
 def test_sentences_and_lines_that_name_no_check():
     made = page(
         Statement("All of it.", 1, is_universal=True),

@@ -58,6 +58,24 @@ def test_a_mark_belongs_to_the_sentence_before_it():
     ]
 
 
+def test_the_check_at_the_end_of_a_paragraph_vouches_for_all_of_it():
+    found = read(
+        "It never copies. {check}`a` Never\nraises. Two. {check}`b`\n\nNever.\n"
+    )
+    assert [(s.checks, s.vouched) for s in found] == [
+        (("a",), ("b",)),
+        ((), ("b",)),
+        (("b",), ("b",)),
+        ((), ()),
+    ]
+    assert [s.is_bound for s in found] == [True, True, True, False]
+
+
+def test_a_check_within_a_paragraph_vouches_for_its_own_sentence_alone():
+    found = read("It never copies. One. {check}`a` It never raises.\n")
+    assert [s.is_bound for s in found] == [False, True, False]
+
+
 def test_a_reason_that_is_none_is_told_at_its_line():
     reader = StatementReader(Path("page.md"))
     reader.read(stretches("A.\n\nB\nc. {no-check}`obvious`\n", 5))

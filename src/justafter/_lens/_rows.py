@@ -1,0 +1,190 @@
+"""The table of a lens: a row for each expression of the reader's."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .. import _table
+from ._model import Costs, Equation, Kernel, Link
+from ._work import elements
+
+if TYPE_CHECKING:
+    from . import Lens
+
+_WIDTH, _TAIL = 46, 16
+_KERNELS = 4
+
+
+@dataclass(frozen=True)
+class Row:
+    """An expression of yours, and what it costs in one call.
+
+    Attributes:
+        expression: its text; for kernels that no expression is known for, why.
+        line: the line it begins in, such as ``"L12"``; empty likewise.
+        kernels: indices of the kernels whose cost counts here.
+        shared: indices of further kernels that hold a part of it.
+        flops: floating-point operations of these kernels, loops multiplied.
+        bytes: bytes that they read and write.
+        seconds: the measured time; None where it was not measured.
+        unknown: how many of these kernels are not in `flops` and `bytes`.
+    """
+
+    expression: str
+    line: str
+    kernels: tuple[int, ...]
+    shared: tuple[int, ...]
+    flops: float
+    bytes: float
+    seconds: float | None = None
+    unknown: int = 0
+
+    def cells(self) -> tuple[str, ...]:
+        """The row as text."""
+        own = self.kernels if self.expression != "total" else ()
+        names = [f"k{i}" for i in own] + [f"(k{i})" for i in self.shared]
+        more = len(names) - _KERNELS
+        kernels = " ".join(names[:_KERNELS]) + (f" +{more}" if more > 0 else "")
+        plus = " + ?" if self.unknown else ""
+        has_own = bool(self.kernels)
+        return (
+            _cut(self.expression),
+            self.line,
+            kernels,
+            f"{quantity(self.flops)}FLOPs{plus}" if has_own else "",
+            f"{quantity(self.bytes)}B{plus}" if has_own else "",
+            "" if self.seconds is None else f"{self.seconds * 1e6:,.1f} µs",
+        )
+
+    def __str__(self) -> str:
+        return "  ".join(filter(None, self.cells()))
+
+
+@dataclass(frozen=True, repr=False)
+class Table:
+    """The expressions of a function by what they cost; see :meth:`Lens.table`.
+
+    Attributes:
+        name: the function's name.
+        rows: one for each expression that kernels compute, the most expensive first.
+        total: all of them added.
+    """
+
+    name: str
+    rows: tuple[Row, ...]
+    total: Row
+
+    def _parts(self) -> tuple[str, list[tuple[str, ...]], list[str]]:
+        head = ("expression", "line", "kernels", "FLOPs", "bytes", "time")
+        rows = [head, *(row.cells() for row in (*self.rows, self.total))]
+        columns = zip(*rows[1:], strict=True)
+        used = [i for i, column in enumerate(columns) if any(column)]
+        below = []
+        if any(row.shared for row in self.rows):
+            below.append("(k): holds a part of it, and counts in another row")
+        if self.total.unknown:
+            below.append(
+                "?: a call out of the program, a branch, or a loop of unknown length"
+            )
+        return self.name, [tuple(row[i] for i in used) for row in rows], below
+
+    def __repr__(self) -> str:
+        return _table.as_text(*self._parts())
+
+    def _repr_html_(self) -> str:
+        title, rows, below = self._parts()
+        fixed = [i for i, name in enumerate(rows[0]) if name != "time"]
+        return _table.as_html(title, rows, below, fixed)
+
+
+def table(view: Lens, seconds: Sequence[float | None] | None) -> Table:
+    """Count each kernel for one expression; see :meth:`Lens.table`."""
+    home = {i: link for link in view.links for i in link.equations}
+    own: dict[Link | str, list[Kernel]] = defaultdict(list)
+    shared: dict[Link | str, list[Kernel]] = defaultdict(list)
+    for kernel in view.kernels:
+        members = [view.equations[i] for i in kernel.members if home[i].expression]
+        if not members:
+            why = "added by XLA" if kernel.appeared else "XLA kept no record of which"
+            own[f"({why})"].append(kernel)
+            continue
+        most = home[max(members, key=_work).index]
+        own[most].append(kernel)
+        for link in dict.fromkeys(home[eqn.index] for eqn in members):
+            if link is not most:
+                shared[link].append(kernel)
+    rows = [
+        _row(one, own[one], shared[one], view.kernel_costs, seconds)
+        for one in dict.fromkeys([*own, *shared])
+    ]
+    rows.sort(key=lambda row: (-(row.seconds or 0.0), -row.flops, -row.bytes))
+    every = _row("total", view.kernels, (), view.kernel_costs, seconds)
+    return Table(view.name, tuple(rows), every)
+
+
+def _work(eqn: Equation) -> float:
+    """About how much an equation computes: to tell the largest of a kernel's."""
+    sizes = [max(elements(one), 1) for one in (*eqn.inputs, *eqn.outputs)]
+    if eqn.primitive == "dot_general":
+        return 2 * math.sqrt(math.prod(sizes))
+    return max(sizes, default=0)
+
+
+def _row(
+    one: Link | str,
+    own: Sequence[Kernel],
+    shared: Sequence[Kernel],
+    costs: Sequence[Costs],
+    seconds: Sequence[float | None] | None,
+) -> Row:
+    known = [
+        (kernel.runs, costs[kernel.index])
+        for kernel in own
+        if kernel.runs is not None and costs[kernel.index].bytes_accessed is not None
+    ]
+    span = None if isinstance(one, str) else one.span
+    expression = one if isinstance(one, str) else one.expression or ""
+    return Row(
+        expression=expression,
+        line=f"L{span.line}" if span else "",
+        kernels=tuple(kernel.index for kernel in own),
+        shared=tuple(kernel.index for kernel in shared),
+        flops=sum(
+            runs * ((cost.flops or 0.0) + (cost.transcendentals or 0.0))
+            for runs, cost in known
+        ),
+        bytes=sum(runs * (cost.bytes_accessed or 0.0) for runs, cost in known),
+        seconds=_seconds(own, seconds),
+        unknown=len(own) - len(known),
+    )
+
+
+def _seconds(
+    kernels: Sequence[Kernel], seconds: Sequence[float | None] | None
+) -> float | None:
+    if seconds is None or not kernels:
+        return None
+    return sum(seconds[kernel.index] or 0.0 for kernel in kernels)
+
+
+def quantity(value: float) -> str:
+    """Three digits and a prefix.
+
+    >>> quantity(25_165_828), quantity(64), quantity(0)
+    ('25.2 M', '64 ', '0 ')
+    """
+    for size, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= size:
+            return f"{value / size:.3g} {prefix}"
+    return f"{value:.3g} "
+
+
+def _cut(text: str) -> str:
+    """Text without its middle where it is long: its end tells operations apart."""
+    if len(text) <= _WIDTH:
+        return text
+    return f"{text[: _WIDTH - _TAIL - 1]}…{text[-_TAIL:]}"

@@ -1,0 +1,77 @@
+"""Tables of results: aligned text for a terminal, HTML for notebooks and pages."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+
+Row = tuple[str, ...]
+
+
+def as_text(title: str, rows: Sequence[Row], below: Sequence[str]) -> str:
+    """Aligned columns, the first one to the left.
+
+    >>> print(as_text("", [("stage", "median"), ("first", "12 ms")], []))
+    stage  median
+    first   12 ms
+    """
+    wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [title] * bool(title)
+    for first, *others in rows:
+        cells = [f"{first:<{wide[0]}}"]
+        pairs = zip(others, wide[1:], strict=True)
+        cells += [f"{cell:>{width}}" for cell, width in pairs]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join([*lines, *below])
+
+
+_STYLE = """<style>
+.ja-measure{--ja-ink:#1f2328;--ja-soft:#59636e;--ja-line:#d1d9e0;
+color:var(--ja-ink);font-size:.95em;max-width:100%;overflow-x:auto}
+@media (prefers-color-scheme:dark){html:not([data-theme=light]) .ja-measure{
+--ja-ink:#e6edf3;--ja-soft:#9ea7b3;--ja-line:#3d444d}}
+html[data-theme=dark] .ja-measure{
+--ja-ink:#e6edf3;--ja-soft:#9ea7b3;--ja-line:#3d444d}
+.ja-measure table{border-collapse:collapse;margin:0;width:auto;color:inherit}
+.ja-measure caption{text-align:left;color:inherit;font-weight:600;caption-side:top}
+.ja-measure th,.ja-measure td{padding:.25em .8em;text-align:right;border:0;
+border-bottom:1px solid var(--ja-line);background:none;color:inherit;
+font-variant-numeric:tabular-nums;white-space:nowrap}
+.ja-measure th:first-child{text-align:left}
+.ja-measure p{color:var(--ja-soft);margin:.3em 0;font-size:.9em}
+</style>"""
+
+
+def as_html(
+    title: str, rows: Sequence[Row], below: Sequence[str], fixed: Sequence[int] = ()
+) -> str:
+    """A table; what varies from run to run is in a ``<span class="measured">``.
+
+    Args:
+        title: its caption.
+        rows: its cells, the head first.
+        below: lines below it.
+        fixed: the columns, besides the first, that are the same in each run.
+    """
+    head, *body = rows
+    caption = f"<caption><code>{html.escape(title)}</code></caption>" if title else ""
+    top = "".join(f'<th scope="col">{html.escape(cell)}</th>' for cell in head)
+    lines = "".join(_row(row, fixed) for row in body)
+    foot = "".join(f"<p>{line}</p>" for line in below)
+    return (
+        f'{_STYLE}<div class="ja-measure"><table>{caption}<thead><tr>{top}</tr></thead>'
+        f"<tbody>{lines}</tbody></table>{foot}</div>"
+    )
+
+
+def _row(row: Row, fixed: Sequence[int]) -> str:
+    cells = "".join(
+        f"<td>{html.escape(cell) if i in fixed else measured(cell)}</td>"
+        for i, cell in enumerate(row[1:], 1)
+    )
+    return f'<tr><th scope="row">{html.escape(row[0])}</th>{cells}</tr>'
+
+
+def measured(text: str) -> str:
+    """Text that varies from run to run, marked so."""
+    return f'<span class="measured">{html.escape(text)}</span>' if text else ""

@@ -1,0 +1,188 @@
+"""Holds the links of a lens against what changes when one equation does.
+
+One equation of a jaxpr is exchanged for another one of the same shape, such as a sum
+for a maximum, and the program is compiled again. The kernels that differ are where the
+equation's work was. A link that says otherwise is wrong.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+from jax import lax
+
+from justafter import Lens, lens
+from justafter._internals import _equations
+from justafter._lens import _hlo
+
+_PRECISE = lax.Precision.HIGHEST
+
+# What an equation is exchanged for. A product keeps its kind, and is told by the
+# precision in its text.
+SWAPS: dict[str, Callable[..., Any]] = {
+    **dict.fromkeys(("add", "add_any", "mul"), lax.sub),
+    **dict.fromkeys(("sub", "div"), lax.add),
+    "max": lax.min,
+    "min": lax.max,
+    "lt": lax.gt,
+    "gt": lax.lt,
+    "neg": lax.abs,
+    **dict.fromkeys(("exp", "log", "tanh", "logistic", "sqrt", "rsqrt"), lax.sin),
+    "sin": lax.cos,
+    "cos": lax.sin,
+    "erf": lax.sin,
+    "log1p": lax.sin,
+}
+REDUCTIONS = {"reduce_sum": "reduce_max", "reduce_max": "reduce_min"}
+
+
+def walk(jaxpr: Any) -> Iterator[Any]:
+    """Equations in the order in which a lens lists them."""
+    for eqn in jaxpr.eqns:
+        yield eqn
+        for _, inner in _equations.sub_jaxprs(eqn):
+            yield from walk(getattr(inner, "jaxpr", inner))
+
+
+def mutant(eqn: Any) -> Any | None:
+    """The equation with another operation in its place; None where there is none."""
+    name = eqn.primitive.name
+    if name == "dot_general":
+        return eqn.replace(params=eqn.params | {"precision": (_PRECISE, _PRECISE)})
+    shapes = [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in eqn.invars]
+    if name in REDUCTIONS and shapes[0].dtype != bool:
+        other = getattr(lax, f"{REDUCTIONS[name]}_p")
+        return eqn.replace(primitive=other)
+    swap = SWAPS.get(name)
+    if swap is None or any(one.dtype == bool for one in shapes):
+        return None
+    try:
+        (new,) = jax.make_jaxpr(swap)(*shapes).jaxpr.eqns
+    except (TypeError, ValueError):
+        return None
+    return eqn.replace(primitive=new.primitive, params=new.params)
+
+
+def exchanged(value: Any, old: Any, new: Any) -> Any:
+    """A jaxpr, or what holds jaxprs, with one equation exchanged."""
+    if isinstance(value, _equations._JAXPRS):
+        inner = getattr(value, "jaxpr", value)
+        if inner is not value:
+            return value.replace(jaxpr=exchanged(inner, old, new))
+        return value.replace(eqns=[_within(eqn, old, new) for eqn in value.eqns])
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(exchanged(one, old, new) for one in value))
+    if type(value) in (tuple, list):
+        return type(value)(exchanged(one, old, new) for one in value)
+    return value
+
+
+def _within(eqn: Any, old: Any, new: Any) -> Any:
+    if eqn is old:
+        return new
+    if not _equations.sub_jaxprs(eqn):
+        return eqn
+    params = {key: exchanged(one, old, new) for key, one in eqn.params.items()}
+    return eqn.replace(params=params)
+
+
+@dataclass
+class Prints:
+    """Fingerprints of a program's kernels: alone, and with all that leads to them."""
+
+    alone: list[str]
+    deep: list[str]
+
+
+def prints(text: str) -> Prints:
+    """Read a compiled program's kernels."""
+    module = _hlo.parse(text)
+    deep: dict[str, str] = {}
+
+    def mark(name: str, seen: frozenset[str] = frozenset()) -> str:
+        raw = module.by_name.get(name)
+        if raw is None or name in seen:
+            return "again"
+        if name not in deep:
+            inputs = [mark(one, seen | {name}) for one in raw.inputs]
+            called = [
+                own(one) for _, c in raw.called() for one in module.computations[c]
+            ]
+            if raw.opcode == "parameter" and raw.inside != module.entry:
+                caller = module.callers.get(raw.inside)
+                inputs = (
+                    [mark(one, seen | {name}) for one in caller.inputs]
+                    if caller
+                    else []
+                )
+            whole = "|".join([own(raw), *called, *inputs])
+            deep[name] = hashlib.sha256(whole.encode()).hexdigest()
+        return deep[name]
+
+    def own(raw: Any) -> str:
+        plain = re.sub(r"metadata=\{[^}]*\}|%?[\w.\-]+\.\d+", "", raw.rest)
+        kept = re.sub(r"backend_config=\{.*\}|(calls|to_apply)=\S+", "", plain)
+        body = ""
+        found = re.search(r"to_apply=%?([\w.\-]+)", raw.rest)
+        if found:
+            body = ",".join(one.opcode for one in module.computations.get(found[1], []))
+        which = raw.operands if raw.opcode in ("parameter", "constant") else ()
+        return f"{raw.opcode} {raw.type} {which} {kept} {body}"
+
+    steps = [one for one in _hlo.steps(module) if one.is_kernel]
+    alone = ["|".join(sorted(own(raw) for raw, _ in one.inside)) for one in steps]
+    return Prints(alone, [mark(one.raw.name) for one in steps])
+
+
+def contradictions(
+    fn: Callable[..., Any], args: tuple[Any, ...], most: int = 10_000
+) -> tuple[int, list[str]]:
+    """How many equations were exchanged, and the links that this proves wrong."""
+    view = lens(fn, *args)
+    traced = jax.jit(lambda *args: fn(*args)).trace(*args)
+    eqns = list(walk(traced.jaxpr.jaxpr))
+    assert [e.primitive.name for e in eqns] == [e.primitive for e in view.equations]
+    known = prints(view._compiled.hlo)
+    tried, wrong = 0, []
+    order = sorted(range(len(eqns)), key=lambda i: hashlib.md5(b"%d" % i).digest())
+    for index in order:
+        new = None if not view.equations[index].kernels else mutant(eqns[index])
+        if new is None or tried >= most:
+            continue
+        changed = copy.copy(traced)
+        jaxpr = exchanged(traced._params["jaxpr"], eqns[index], new)
+        changed._params = {**traced._params, "jaxpr": jaxpr}
+        try:
+            text = changed.lower().compile().as_text()
+        except Exception:  # an operation that XLA has not for this dtype
+            continue
+        tried += 1
+        same = [i for i, eqn in enumerate(eqns) if eqn is eqns[index]]
+        links = {k for i in same for k in view.equations[i].kernels}
+        wrong += _held(view, index, links, known, prints(text))
+    return tried, wrong
+
+
+def _held(
+    view: Lens, index: int, links: set[int], known: Prints, now: Prints
+) -> Iterator[str]:
+    eqn = view.equations[index]
+    gone = Counter(known.alone) - Counter(now.alone)
+    changed = {k for k, one in enumerate(known.alone) if gone[one]}
+    label = f"{index} {eqn.primitive} {eqn.expression!r}"
+    if changed and not changed & links:
+        yield f"{label}: said to be in {sorted(links)}, and changed {sorted(changed)}"
+    left = set(now.deep)
+    for k in links:
+        # An equal equation that XLA merged with this one keeps the kernel as it was.
+        twins = [i for i in view.kernels[k].members if i != index]
+        is_twin = any(view.equations[i].primitive == eqn.primitive for i in twins)
+        if known.deep[k] in left and not is_twin:
+            yield f"{label}: k{k} is as it was, and so is all that leads to it"

@@ -1,0 +1,491 @@
+"""What the instruments once got wrong in silence on code that they did not know."""
+
+import gc
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+from justafter import Lens, lens, measure, watch
+
+QUICK = {"budget": 0.05, "precision": 0.5}
+
+
+def shaped(*shape: int, dtype: str = "float32") -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(shape, dtype)
+
+
+def primitives(view: Lens, kernel: int) -> set[str]:
+    return {view.equations[i].primitive for i in view.kernels[kernel].members}
+
+
+# --- lens: links ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(256,), (4, 512), (64, 64), (2, 3, 256)])
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_both_halves_of_a_sum_belong_to_it(shape, dtype):
+    def f(x):
+        dead = jnp.sum(x[..., :1] * 3)  # noqa: F841 (dead on purpose)
+        return jnp.sum(x * x)
+
+    view = lens(f, shaped(*shape, dtype=dtype))
+    (total,) = (e for e in view.equations if e.primitive == "reduce_sum" and e.kernels)
+    work = [k for k in view.kernels if any("reduc" in i.opcode for i in k.instructions)]
+    assert work
+    assert all(total.index in kernel.members for kernel in work)
+    dead = [e for e in view.equations if e.expression == "jnp.sum(x[..., :1] * 3)"]
+    assert not any(e.kernels for e in dead)
+
+
+def test_gradients_of_a_layer_norm_of_real_size_are_linked():
+    def loss(p, x):
+        mean = jnp.mean(x, -1, keepdims=True)
+        var = jnp.var(x, -1, keepdims=True)
+        y = (x - mean) * lax.rsqrt(var + 1e-5) * p["g"] + p["b"]
+        return jnp.sum(jnp.square(y))
+
+    weights = {"g": shaped(768), "b": shaped(768)}
+    view = lens(jax.grad(loss, (0, 1)), weights, shaped(8, 128, 768))
+    for kernel in view.kernels:
+        if "reduc" in " ".join(i.opcode for i in kernel.instructions):
+            assert any(
+                name.startswith("reduce") for name in primitives(view, kernel.index)
+            )
+
+
+def test_what_cannot_be_told_is_left_out():
+    ones = jnp.ones(8)
+
+    def f(x):
+        return lax.lgamma(x) + ones, jnp.linalg.solve(jnp.eye(8) + x, x)
+
+    view = lens(f, shaped(8))
+    for kernel in view.kernels:
+        if kernel.kind.startswith("custom call"):
+            assert primitives(view, kernel.index) <= {"lu", "triangular_solve"}
+        if "s32" in kernel.type and "f32" not in kernel.type:
+            assert "lgamma" not in primitives(view, kernel.index)
+    assert not hasattr(view.kernels[0], "maybe")
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """A library in site-packages that calls what it is handed, as Haiku does."""
+    folder = tmp_path / "lib" / "site-packages"
+    folder.mkdir(parents=True)
+    (folder / "fake_haiku.py").write_text(
+        "import jax.numpy as jnp\n"
+        "class Transformed:\n"
+        "    def __init__(self, f):\n"
+        "        def apply_fn(params, x):\n"
+        "            return f(params, x)\n"
+        "        self.apply = apply_fn\n"
+        "def linear(w, x):\n"
+        "    return jnp.dot(x, w)\n"
+    )
+    monkeypatch.syspath_prepend(str(folder))
+    import fake_haiku
+
+    yield fake_haiku
+    del sys.modules["fake_haiku"]
+
+
+def test_your_layers_are_found_in_a_librarys_function(installed):
+    def net(w, x):
+        h = jnp.tanh(installed.linear(w, x))
+        return h * 2
+
+    view = lens(installed.Transformed(net).apply, shaped(3, 3), shaped(5, 3))
+    (dot,) = view.at("installed.linear(w, x)").equations
+    assert view.equations[dot].primitive == "dot_general"
+    assert {piece.file for piece in view.source} == {"test_faults.py"}
+
+
+# --- lens: the first line -------------------------------------------------------------
+
+
+def test_loops_are_multiplied_by_their_known_length():
+    def f(x):
+        return lax.scan(lambda c, _: (c @ c, None), x, None, length=1000)[0]
+
+    view = lens(f, shaped(64, 64))
+    assert view.costs.flops == pytest.approx(1000 * 2 * 64**3, rel=0.01)
+    assert "524," in str(view).splitlines()[1]
+    assert not view.costs.unknown
+
+
+def test_what_is_unknown_is_marked():
+    view = lens(lambda x: jnp.linalg.svd(x)[1], shaped(64, 64))
+    assert view.costs.unknown
+    assert "at least" in str(view).splitlines()[1]
+
+    def halve(x):
+        return lax.while_loop(lambda v: v[0] > 1, lambda v: v / 2, x)
+
+    assert lens(halve, shaped(64)).costs.unknown
+
+
+def test_gathered_rows_are_what_is_read():
+    view = lens(lambda x, i: x[i], shaped(100_000, 64), shaped(4, dtype="int32"))
+    assert view.costs.bytes_accessed < 5_000
+
+
+def test_constants_are_not_called_inputs():
+    table = jnp.arange(256.0)
+    view = lens(lambda x: x * table, shaped(256))
+    assert view.inputs == "b:f32[256]"
+    assert view.constants == "a:f32[256]"
+    assert "  const a:f32[256]" in str(view)
+
+
+# --- lens: whatever happens -----------------------------------------------------------
+
+
+def test_eight_threads_look_at_once():
+    failed: list[BaseException] = []
+
+    def look() -> None:
+        try:
+            for n in range(3, 6):
+                view = lens(lambda x: jnp.tanh(x) * 2, shaped(n))
+                assert len(view.equations) == 2
+                lens(jax.jit(lambda x: x + 1), shaped(n))
+        except BaseException as error:
+            failed.append(error)
+
+    before = jax.stages.Traced.lower
+    threads = [threading.Thread(target=look) for _ in range(8)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert not failed
+    assert jax.stages.Traced.lower is before
+
+
+def test_the_lens_costs_less_than_compiling():
+    def layer(x, w):
+        h = (x - x.mean(-1, keepdims=True)) * lax.rsqrt(x.var(-1, keepdims=True) + 1e-5)
+        return x + jnp.tanh(h @ w) @ w.T
+
+    def net(x, ws):
+        for w in ws:
+            x = layer(x, w)
+        return jnp.sum(x)
+
+    args = shaped(4, 16), [shaped(16, 16) for _ in range(24)]
+    step = jax.jit(jax.grad(net, 1))
+    step.trace(*args)
+    jax.clear_caches()
+    start = time.process_time()
+    step.lower(*args).compile()
+    alone = time.process_time() - start
+    jax.clear_caches()
+    start = time.process_time()
+    lens(step, *args)
+    both = time.process_time() - start
+    assert both < 1.7 * alone
+
+
+def test_methods_jitted_with_a_static_self():
+    class Model:
+        def __init__(self):
+            self.scale = 3.0
+
+        @partial(jax.jit, static_argnums=0)
+        def step(self, x):
+            return jnp.sin(x) * self.scale
+
+    x = jnp.ones(3)
+    view = lens(Model().step, x)
+    assert view.at("jnp.sin(x)").equations == (0,)
+    m = measure(Model().step, x, **QUICK)
+    assert list(m.stages) == ["trace", "lower", "compile", "first", "steady"]
+
+
+def test_at_reads_across_a_backslash():
+    def f(x):
+        y = jnp.sin(x) + \
+            jnp.cos(x)  # fmt: skip
+        return y
+
+    view = lens(f, shaped(3))
+    assert len(view.at("jnp.sin(x) + jnp.cos(x)").equations) == 1
+
+
+# --- watch ----------------------------------------------------------------------------
+
+
+class Table:
+    """A static object that holds an array: equal ones cannot be told by `==`."""
+
+    def __init__(self):
+        self.values = np.arange(3)
+
+
+class Shy(Table):
+    def __repr__(self):
+        raise RuntimeError("not now")
+
+
+@pytest.mark.parametrize("kind", [Table, Shy])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_every_run_of_the_body_counts(kind):
+    ran = []
+
+    def step(table, x):
+        ran.append(1)
+        return x
+
+    with watch() as log:
+        for _ in range(5):
+            jax.jit(partial(step), static_argnums=0)(kind(), 1.0)
+    assert log["step"].traces == len(ran) == 5
+    repr(log)
+    fresh = jax.jit(step, static_argnums=0)
+    ran.clear()
+    with watch(only=step, max_traces=2):
+        fresh(kind(), 1.0)
+        fresh(kind(), 1.0)
+        with pytest.raises(RuntimeError, match="step"):
+            fresh(kind(), 1.0)
+    assert len(ran) == 2
+
+
+def test_compilations_have_the_reasons_of_their_own_trace():
+    @jax.jit
+    def step(x):
+        return x + 1
+
+    device = jax.devices()[0]
+    with watch(only=step) as log:
+        x3, x4, x5, x6 = (np.ones(n, "float32") for n in (3, 4, 5, 6))
+        step.trace(x3)  # traced and never compiled
+        step(x4)
+        step(x5)
+        step(x6)
+        step(jax.device_put(x6, device))
+    texts = [str(one.why[0]) for one in log["step"].compiled]
+    assert texts[1] == "new shape: x was float32[4], now float32[5]"
+    assert texts[2] == "new shape: x was float32[5], now float32[6]"
+    assert texts[3].startswith("commitment: ")
+
+
+def test_a_new_layout_is_told():
+    @jax.jit
+    def step(x):
+        return x + 1
+
+    x = jnp.ones((3, 4))
+    from jax.experimental.layout import Format, Layout
+
+    turned = jax.device_put(x, Format(Layout((1, 0)), x.sharding))
+    committed = jax.device_put(x, x.sharding)
+    with watch(only=step) as log:
+        step(committed)
+        step(turned)
+    kinds = [one.why[0].kind for one in log["step"].compiled]
+    assert kinds in (["first call", "layout"], ["first call"])
+
+
+def test_entries_go_by_function_object():
+    class Model:
+        def __init__(self, n):
+            self.n = n
+
+        def apply(self, x):
+            return x * self.n
+
+    actor, critic = Model(1), Model(2)
+    with watch() as log:
+        jax.jit(actor.apply)(1.0)
+        jax.jit(critic.apply)(1.0)
+    assert [r.traces for r in log.records] == [1, 1]
+    assert log[actor.apply].traces == log[critic.apply].traces == 1
+
+    def logged(f):
+        def inner(x):
+            return f(x)
+
+        return inner
+
+    with watch() as log:
+        jax.jit(logged(lambda x: x + 1))(1.0)
+        jax.jit(logged(lambda x: x - 1))(1.0)
+    assert [r.traces for r in log.records] == [1, 1]
+    with watch() as log:
+        jax.jit(lambda x: x + 1)(1.0), jax.jit(lambda x: x + 2)(1.0)
+    assert [record.traces for record in dict(log.items()).values()] == [1, 1]
+
+
+def test_a_jit_made_anew_is_still_one_entry():
+    with watch() as log:
+        for _ in range(3):
+            jax.jit(lambda x: x + 1)(1.0)
+    (record,) = log.records
+    assert record.why == ("fresh function object",) * 2
+
+
+@pytest.mark.parametrize("around", [jax.grad, jax.vmap])
+def test_one_run_of_the_body_is_one_trace(around):
+    ran = []
+
+    @jax.jit
+    def f(x):
+        ran.append(1)
+        return x * x
+
+    x = jnp.ones(3) if around is jax.vmap else 1.0
+    with watch(only=f, max_traces=1) as log:
+        jax.jit(around(f))(x)
+        jax.jit(around(f))(x)
+    assert log[f].traces == len(ran) == 1
+
+
+def test_a_function_of_jax_that_you_jit_is_counted():
+    jax.clear_caches()
+    with watch() as log:
+        jax.jit(jax.nn.softmax)(jnp.ones(3))
+    assert log["softmax"].traces == log["softmax"].compilations == 1
+
+
+# --- measure --------------------------------------------------------------------------
+
+
+def test_a_busy_machine_still_gives_an_answer():
+    spin = [sys.executable, "-c", "while True: pass"]
+    others = [subprocess.Popen(spin) for _ in range(6)]
+    try:
+        m = measure(lambda: time.sleep(0.02), budget=0.5)
+    finally:
+        for one in others:
+            one.kill()
+            one.wait()
+    assert 0.02 <= m.steady.minimum < 0.03
+    assert m.steady.least >= 0.02
+    assert m.steady.most < 0.2
+
+
+def test_a_function_beside_itself_gets_as_many_calls():
+    state = np.random.default_rng(0)
+
+    def fn():
+        end = time.perf_counter() + 1.56e-6 * state.uniform(0.9, 1.1)
+        while time.perf_counter() < end:
+            pass
+
+    for _ in range(5):
+        c = measure.compare({"a": fn, "b": fn}, budget=0.02)
+        assert c["a"].calls == c["b"].calls
+
+
+def test_what_a_call_uses_up_is_refused():
+    items = deque(range(1000))
+    with pytest.raises(ValueError, match="uses up"):
+        measure(items.popleft, **QUICK)
+    assert len(items) >= 998
+    with pytest.raises(ValueError, match=r"an iterator.*uses up"):
+        measure(sum, iter(range(26_283)), **QUICK)
+    with pytest.raises(ValueError, match="uses up"):
+        measure(lambda rows: [*rows], (n for n in range(9)), **QUICK)
+    rows = iter([1, 2, 3])
+    with pytest.raises(ValueError, match="uses up"):
+        measure(lambda: sum(rows), **QUICK)
+    with pytest.raises(ValueError, match="uses up"):
+        measure.compare({"a": items.popleft, "b": items.pop}, **QUICK)
+
+
+# --- nothing of JAX stays changed -----------------------------------------------------
+
+
+def state_of_jax() -> dict[str, object]:
+    """What the instruments could leave behind: functions, settings, listeners."""
+    from jax._src import monitoring, pjit, util
+
+    places = (jax.stages.Traced, jax.stages.Lowered, jax.stages.Compiled, pjit, util)
+    state: dict[str, object] = {
+        f"{place.__name__}.{name}": value
+        for place in places
+        for name, value in vars(place).items()
+        if callable(value) or value is None
+    }
+    state |= {name: jax.config._read(name) for name in jax.config.values}
+    for name in ("_event_listeners", "_event_duration_secs_listeners"):
+        state[name] = tuple(getattr(monitoring, name))
+    return state | {"gc": gc.isenabled()}
+
+
+class Stop(BaseException):
+    """Not an Exception: as an interrupt is."""
+
+
+def raising(error):
+    def f(x):
+        raise error
+
+    return f
+
+
+USES = {
+    "lens": lambda f: lens(f, shaped(3)),
+    "lens of a jit": lambda f: lens(jax.jit(f), shaped(3)),
+    "watch": lambda f: _watched(f),
+    "measure": lambda f: measure(jax.jit(f), 1.0, **QUICK),
+    "compare": lambda f: measure.compare({"a": f, "b": f}, 1.0, **QUICK),
+    "timed": lambda f: lens(f, shaped(3)).timed(jnp.ones(3), calls=2),
+}
+
+
+def _watched(f):
+    with watch():
+        jax.jit(f)(1.0)
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("where", ["here", "in threads"])
+def test_nothing_of_jax_stays_changed(use, where):
+    gc.collect()
+    ends = [None, ValueError("mine"), KeyboardInterrupt(), Stop()]
+    before = state_of_jax()
+
+    def all_ways() -> None:
+        for error in ends:
+            f = (lambda x: x * 2 + 1) if error is None else raising(error)
+            if error is None:
+                USES[use](f)
+            else:
+                with pytest.raises(type(error)):
+                    USES[use](f)
+
+    if where == "here":
+        all_ways()
+    else:
+        failed = []
+
+        def guarded() -> None:
+            try:
+                all_ways()
+            except BaseException as error:
+                failed.append(error)
+
+        count = 1 if use == "timed" else 4  # one profile at a time
+        threads = [threading.Thread(target=guarded) for _ in range(count)]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+        assert not failed
+    gc.collect()
+    after = state_of_jax()
+    assert {k for k in before | after if before.get(k) is not after.get(k)} <= {
+        k for k in before if before[k] == after.get(k)
+    }

@@ -1,0 +1,124 @@
+"""Links into foreign libraries' code, held against programs with one change."""
+
+import diffrax
+import equinox as eqx
+import flax.linen as linen
+import jax
+import jax.numpy as jnp
+import lineax
+import optax
+import optimistix
+import pytest
+from flax import nnx
+from jax import lax
+
+from justafter import _lens
+
+from .mutants import contradictions
+
+X = jnp.linspace(0.1, 1.0, 24).reshape(4, 6)
+V = jnp.linspace(0.2, 1.0, 6)
+
+
+def _linen():
+    net = linen.Sequential(
+        [linen.Dense(8), linen.LayerNorm(), jnp.tanh, linen.Dense(1)]
+    )
+    params = net.init(jax.random.key(0), X)
+    return jax.grad(lambda p, x: net.apply(p, x).sum()), (params, X)
+
+
+def _nnx():
+    graph, state = nnx.split(
+        nnx.MultiHeadAttention(2, 6, decode=False, rngs=nnx.Rngs(0))
+    )
+    return lambda state, x: nnx.merge(graph, state)(x[None]).sum(), (state, X)
+
+
+def _equinox():
+    net = eqx.nn.MLP(6, 1, 8, 2, key=jax.random.key(0))
+    arrays, static = eqx.partition(net, eqx.is_array)
+    loss = lambda a, x: jax.vmap(eqx.combine(a, static))(x).sum()  # noqa: E731
+    return jax.grad(loss), (arrays, X)
+
+
+def _optax():
+    optimizer = optax.chain(optax.clip_by_global_norm(1.0), optax.adamw(1e-3))
+
+    def step(params, state, x):
+        grads = jax.grad(lambda p: ((x @ p["w"]) ** 2).sum())(params)
+        updates, state = optimizer.update(grads, state, params)
+        return optax.apply_updates(params, updates), state
+
+    params = {"w": jnp.ones((6, 2))}
+    return step, (params, optimizer.init(params), X)
+
+
+def _diffrax():
+    def end(w, y):
+        term = diffrax.ODETerm(lambda t, y, w: jnp.tanh(w @ y))
+        return diffrax.diffeqsolve(
+            term, diffrax.Euler(), 0.0, 1.0, 0.1, y, args=w
+        ).ys.sum()
+
+    return end, (jnp.ones((6, 6)) / 6, V)
+
+
+def _lineax():
+    def product(m, v):
+        jacobian = lineax.JacobianLinearOperator(lambda y, _: jnp.tanh(y) * y, v)
+        turned = lineax.MatrixLinearOperator(m) @ jacobian
+        return (turned + 2.0 * lineax.DiagonalLinearOperator(v)).mv(jnp.sin(v))
+
+    return product, (jnp.eye(6) * 3 + 0.1, V)
+
+
+def _optimistix():
+    def root(a):
+        solver = optimistix.Newton(1e-4, 1e-4)
+        fn = lambda y, a: y - jnp.cos(a * y)  # noqa: E731
+        return optimistix.root_find(fn, solver, jnp.ones(6), a, max_steps=8).value
+
+    return root, (V,)
+
+
+FUNCTIONS = {
+    name.strip("_"): make
+    for name, make in list(globals().items())
+    if name in ("_linen", "_nnx", "_equinox", "_optax", "_diffrax", "_lineax")
+    or name == "_optimistix"
+}
+
+
+@pytest.mark.parametrize("library", FUNCTIONS)
+def test_no_mutant_contradicts_a_link(library):
+    with jax.numpy_dtype_promotion("standard"):
+        tried, wrong = contradictions(*FUNCTIONS[library](), most=4)
+    assert tried >= 2
+    assert not wrong
+
+
+@pytest.mark.weekly
+@pytest.mark.parametrize("library", FUNCTIONS)
+def test_no_mutant_of_all_contradicts_a_link(library):
+    with jax.numpy_dtype_promotion("standard"):
+        tried, wrong = contradictions(*FUNCTIONS[library]())
+    print(library, tried, "equations exchanged")
+    assert tried >= 2
+    assert not wrong
+
+
+def test_a_wrong_link_is_contradicted(monkeypatch):
+    def f(x, w):
+        return jnp.sin(x) @ w, jnp.max(lax.rev(x, (0,)) @ w @ w.T)
+
+    assert not contradictions(f, (X, jnp.ones((6, 6))))[1]
+    real = _lens._marks.Marks._read
+
+    def misread(self, raw):  # each product is said to be the first one
+        found = list(real(self, raw))
+        dots = [e.index for e in self._equations if e.primitive == "dot_general"]
+        return iter([dots[0] if i in dots else i for i in found])
+
+    monkeypatch.setattr(_lens._marks.Marks, "_read", misread)
+    assert contradictions(f, (X, jnp.ones((6, 6))))[1]
