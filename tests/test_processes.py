@@ -52,7 +52,12 @@ def last_lines(ended: list) -> list[str]:
     return [said[-1] for _, said, _ in ended]
 
 
-@pytest.mark.parametrize("count", [1, 2, 4])
+WEEKLY = pytest.mark.weekly
+
+
+@pytest.mark.parametrize(
+    "count", [2, pytest.param(1, marks=WEEKLY), pytest.param(4, marks=WEEKLY)]
+)
 def test_any_number_of_processes_fits_the_same(
     example: ModuleType, tmp_path: Path, count: int
 ):
@@ -63,7 +68,9 @@ def test_any_number_of_processes_fits_the_same(
     ] * count
 
 
-@pytest.mark.parametrize(("before", "dies", "after"), [(2, 0, 2), (4, 2, 1)])
+@pytest.mark.parametrize(
+    ("before", "dies", "after"), [(2, 0, 1), pytest.param(4, 2, 1, marks=WEEKLY)]
+)
 def test_a_killed_run_ends_and_goes_on_from_its_checkpoint(
     example: ModuleType, tmp_path: Path, before: int, dies: int, after: int
 ):

@@ -120,6 +120,7 @@ def execute(
     verify: float = 0.0,
     choose: Callable[[Chapter], Chapter | None] = lambda chapter: chapter,
     ready: Callable[[Executed], None] = lambda executed: None,
+    while_starting: Callable[[], None] = lambda: None,
 ) -> Book:
     """Bring every chapter below `settings.source` to a run that holds.
 
@@ -132,12 +133,14 @@ def execute(
             to take at most so many seconds.
         choose: gives each chapter as it is to be executed; None leaves it out.
         ready: is given each chapter that ran to its end, as soon as it did.
+        while_starting: is called once the process is starting that workers are forked
+            from, which takes a second or so, and before any chapter runs.
 
     Raises:
         BookError: there is no such folder, or JAX does not start at all.
         KeyboardInterrupt: as pressed; running chapters have been ended.
     """
-    building = _Building(settings, progress, choose, ready)
+    building = _Building(settings, progress, choose, ready, while_starting)
     return building.build(run_missing=True, verify=verify)
 
 
@@ -157,9 +160,10 @@ class _Building:
         progress: Progress,
         choose: Callable[[Chapter], Chapter | None] = lambda chapter: chapter,
         ready: Callable[[Executed], None] = lambda executed: None,
+        while_starting: Callable[[], None] = lambda: None,
     ) -> None:
         self.settings, self.progress = settings, progress
-        self.choose, self.ready = choose, ready
+        self.choose, self.ready, self.while_starting = choose, ready, while_starting
         if not settings.source.is_dir():
             raise BookError(
                 f"{settings.source}: no such folder of chapters;"
@@ -309,6 +313,7 @@ class _Building:
             for chapter in order
         ]
         with open_workers() as workers:
+            self.while_starting()
             Pool(workers, self.settings.jobs, self.progress.tick).run(tasks)
         for task in tasks:
             self.errors += task.errors

@@ -177,7 +177,7 @@ def test_an_interrupt_leaves_the_site_and_what_ran(long_book, place, number):
     while len(list(book.cache.glob("first-*.json"))) < 2:
         time.sleep(0.05)
     seconds, output = stopped(process, number)
-    assert seconds < 3
+    assert seconds < 15, "it hangs; a busy machine may take some of these"
     assert process.returncode == 128 + number
     assert output.rstrip().endswith(
         "\nstopped: the site is as it was, and what ran is kept"
@@ -191,9 +191,14 @@ def test_an_interrupt_leaves_the_site_and_what_ran(long_book, place, number):
     assert "2 unchanged" in book.built()
 
 
+#: Moments at which each push interrupts a build, and those of each week (seconds).
+SOME = [0.1, 0.4, 0.9, 2.0, 4.0]
+MORE = [0.2, 0.3, 0.5, 0.7, 1.2, 1.6, 2.5, 3.0, 6.0]
+
+
 @ON_LINUX
 @pytest.mark.parametrize(
-    "after", [0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 0.9, 1.2, 1.6, 2.0, 2.5, 3.0, 4.0, 6.0]
+    "after", [*SOME, *(pytest.param(one, marks=pytest.mark.weekly) for one in MORE)]
 )
 def test_an_interrupt_at_any_moment_is_one_line(long_book, place, after):
     book = long_book
@@ -201,7 +206,7 @@ def test_an_interrupt_at_any_moment_is_one_line(long_book, place, after):
     process = book.start("build", **place)
     time.sleep(after)
     seconds, output = stopped(process, signal.SIGINT)
-    assert seconds < 3
+    assert seconds < 15, "it hangs; a busy machine may take some of these"
     if process.returncode == -signal.SIGINT:
         assert "executed_book" not in output, "Python itself had not started yet"
         return
@@ -231,7 +236,7 @@ def test_an_interrupt_while_rendering_or_publishing_is_one_line(book, place):
         seconds, output = stopped(process, signal.SIGINT)
         seen.add(process.returncode)
         assert process.returncode in (0, 130), output
-        assert seconds < 3 or process.returncode == 0
+        assert seconds < 15 or process.returncode == 0
         assert "Traceback" not in output
         names = {path.name for path in book.site.glob("*.html")}
         assert names == before.keys()

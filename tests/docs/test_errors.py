@@ -9,6 +9,7 @@ from itertools import pairwise
 import jax
 import pytest
 
+from executed_book.checking.stored import accepted_path
 from executed_book.model import Cell
 from executed_book.reading.pages import find_chapters
 
@@ -109,8 +110,9 @@ def test_the_finder_explains_the_documented_classes():
 def test_the_first_cell_says_what_the_heading_says(entry: Entry):
     """A build fails where a cell does not give its pin, or raises no such error."""
     if entry.name == LOGGED:
-        pins = (ROOT / "outputs" / "pins" / f"{entry.docname}.txt").read_text("utf-8")
-        assert entry.words in plain(pins), entry.place
+        pins = accepted_path(ROOT / "outputs" / "cells", entry.docname)
+        assert pins is not None
+        assert entry.words in plain(pins.read_text("utf-8")), entry.place
     else:
         said = announced(entry.cells[0])
         assert plain(said or "") == f"{entry.name}: {entry.words}", entry.place

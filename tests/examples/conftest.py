@@ -40,6 +40,17 @@ SYSTEMS = [
 ]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of the whole systems one is tested at every push, the others each week.
+
+    A system that changes asks for them at once: see `test_figures.py`.
+    """
+    weekly = {f"test_{name}.py" for name in SYSTEMS[1:]}
+    for item in items:
+        if item.path.parent == Path(__file__).parent and item.path.name in weekly:
+            item.add_marker(pytest.mark.weekly)
+
+
 @pytest.fixture(autouse=True, scope="module")
 def usual_promotion() -> Iterator[None]:
     """JAX's usual rules for dtypes: Optax multiplies floats by integers."""

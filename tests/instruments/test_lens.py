@@ -588,3 +588,75 @@ def test_a_jax_error_while_tracing_passes_unchanged():
 
     with pytest.raises(jax.errors.TracerBoolConversionError):
         lens(f, 1.0)
+
+
+# --- the table ----------------------------------------------------------------------
+
+
+def layer(x, w):
+    h = jnp.tanh(x @ w)
+    return jnp.sum(h * 2)
+
+
+def test_the_rows_of_the_table_add_up():
+    x, w = jnp.ones((64, 32)), jnp.ones((32, 16))
+    view = lens(layer, x, w)
+    costs = view.table()
+    assert costs.rows[0].expression == "x @ w"
+    assert costs.rows[0].flops >= 2 * 64 * 32 * 16
+    counted = sorted(k for row in costs.rows for k in row.kernels)
+    assert counted == [kernel.index for kernel in view.kernels]
+    assert sum(row.flops for row in costs.rows) == costs.total.flops
+    assert sum(row.bytes for row in costs.rows) == view.costs.bytes_accessed
+    assert {row.seconds for row in costs.rows} == {None}
+    assert [row.flops for row in costs.rows] == sorted(
+        (row.flops for row in costs.rows), reverse=True
+    )
+    assert "time" not in repr(costs)
+    timed = view.table(x, w, calls=2)
+    assert timed.total.seconds == sum(row.seconds or 0 for row in timed.rows) > 0
+    assert "µs" in repr(timed)
+    assert '<span class="measured">' in timed._repr_html_()
+    assert '<span class="measured">' not in costs._repr_html_()
+
+
+def test_loops_and_unknowns_in_the_table():
+    def many(x):
+        x = lax.scan(lambda c, _: (c @ c, None), x, None, length=100)[0]
+        return jnp.linalg.svd(x)[1]
+
+    view = lens(many, jax.ShapeDtypeStruct((32, 32), "float32"))
+    rows = {row.expression: row for row in view.table().rows}
+    assert rows["c @ c"].flops == pytest.approx(100 * 2 * 32**3, rel=0.01)
+    assert "+ ?" in str(rows["jnp.linalg.svd(x)"])
+    assert "call out of the program" in repr(view.table())
+
+
+def test_the_table_of_a_block_fits_on_a_screen():
+    def block(x, p):
+        norm = lambda x: (x - x.mean(-1, keepdims=True)) / x.std(-1, keepdims=True)  # noqa: E731
+        q, k, v = jnp.split(norm(x) @ p["qkv"], 3, axis=-1)
+        x = x + jax.nn.softmax(q @ k.T / q.shape[-1] ** 0.5) @ v @ p["out"]
+        return x + jax.nn.gelu(norm(x) @ p["up"]) @ p["down"]
+
+    d = 32
+    shapes = {"qkv": (d, 3 * d), "out": (d, d), "up": (d, 4 * d), "down": (4 * d, d)}
+    p = {name: jax.ShapeDtypeStruct(one, "float32") for name, one in shapes.items()}
+    lines = repr(lens(block, jax.ShapeDtypeStruct((16, d), "float32"), p).table())
+    assert len(lines.splitlines()) < 40
+    assert max(map(len, lines.splitlines())) < 120
+
+
+def test_what_a_librarys_object_became_is_a_result():
+    class Odd:
+        """A callable that can lower itself, as those of libraries."""
+
+        def __call__(self, state, x):
+            state["count"] = state["count"] + jnp.sum(x)
+            return x * 2
+
+        def lower(self, state, x):
+            raise NotImplementedError
+
+    view = lens(Odd(), {"count": jnp.zeros(())}, jnp.ones(3))
+    assert only(view, "reduce_sum").fate == "kernel"

@@ -40,10 +40,10 @@ class Records:
 
     Attributes:
         holding: those that are shown, by the number of their cell.
-        stale: of each device, how many cells have changed since.
-        misleading: the numbers of cells whose record was made with another JAX, where
-            the CPU gave another output too, or nobody knows which: beside the page's
-            own, the device would seem to be the reason.
+        stale: by device, how many cells have changed since they were recorded.
+        misleading: by device, the numbers of cells whose record was made with another
+            JAX with which the CPU gives another output too, or was never recorded. A
+            reader of the tab would take the device for the reason.
     """
 
     holding: dict[int, list[Record]] = field(default_factory=dict)
@@ -84,25 +84,36 @@ def records_of(
         holding = still_holding(page, executed, needs)
         if changed := len(page.cells) - len(holding):
             records.stale[where.device_kind] = changed
-        path = stored_path(folder, where.jax, executed.chapter.docname)
-        on_cpu = {}
-        if where.jax != here.jax and path.exists():
-            on_cpu = still_holding(read_page(path), executed, needs)
+        on_cpu = _on_cpu(page, executed, folder, needs)
         for cell, result in executed:
             stored = holding.get(cell.number)
             if stored is None or not _is_another(cell, result, stored):
                 continue
             if (
-                here.platform == "cpu"
-                and where.jax != here.jax
-                and not (cell.varies or is_same(on_cpu.get(cell.number), result))
+                on_cpu is None
+                or cell.varies
+                or is_same(on_cpu.get(cell.number), result)
             ):
-                named = f"{where.device_kind}, JAX {where.jax}"
-                records.misleading.setdefault(named, []).append(cell.number)
-            else:
                 record = Record(where, outputs_of(stored))
                 records.holding.setdefault(cell.number, []).append(record)
+            else:
+                device = f"{where.device_kind}, JAX {where.jax}"
+                records.misleading.setdefault(device, []).append(cell.number)
     return records
+
+
+def _on_cpu(
+    page: StoredPage,
+    executed: Executed,
+    folder: Path,
+    needs: Callable[[int], set[int]],
+) -> dict[int, StoredCell] | None:
+    """What a CPU gave with the JAX of a record; None if that is the page's own JAX."""
+    here, jax = executed.run.provenance, page.provenance.jax
+    if here.platform != "cpu" or jax == here.jax:
+        return None
+    path = stored_path(folder, jax, executed.chapter.docname)
+    return still_holding(read_page(path), executed, needs) if path.exists() else {}
 
 
 def _is_another(cell: Cell, result: CellResult, stored: StoredCell) -> bool:
@@ -131,11 +142,11 @@ def still_holding(
 def same_cells(
     stored: list[StoredCell], sources: list[str], needs: Callable[[int], set[int]]
 ) -> dict[int, StoredCell]:
-    """The stored cells that are still the same, by their number among the `sources`.
+    """The stored cells that have not changed, by their number among the `sources`.
 
-    A cell is the same if its source and those of all that it needs are as they were:
-    what it needed when it was stored, and what it `needs` now. Where that was not
-    stored, it is all above it.
+    A cell has not changed if its source is the same, and so are the sources of all
+    cells that it needed when it was stored and that it `needs` now. If its needs were
+    not stored, it needs all cells above it.
     """
     pairs = list(_pairs([cell.source for cell in stored], sources))
     then, now = {i + 1 for i, _ in pairs}, {j + 1 for _, j in pairs}

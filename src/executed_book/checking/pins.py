@@ -45,27 +45,28 @@ def check_pins(
     except PageError as error:
         yield error
         return
-    now = accepted_page(executed).cells
+    yield from _compared_page(executed, pinned, spoilt)
+
+
+def _compared_page(
+    executed: Executed, pinned: tuple[StoredCell, ...], spoilt: Collection[int]
+) -> Iterator[PageError]:
+    """What is new on a page, what differs from its pins, and what is gone."""
+    chapter, now = executed.chapter, accepted_page(executed).cells
     cells: list[Cell | None] = [*([None] if chapter.leading else []), *chapter.cells]
-    matcher = SequenceMatcher(
-        None, [pin.source for pin in pinned], [new.source for new in now], False
-    )
+    before, after = ([cell.source for cell in page] for page in (pinned, now))
+    opcodes = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
     is_whole = len(chapter.cells) == len(executed.run.results)
-    opcodes = matcher.get_opcodes()
-    added = [
-        cell
-        for kind, _, _, j, j_end in opcodes
-        if kind != "equal"
-        for cell in cells[j:j_end]
-    ]
-    yield from (_not_pinned(chapter, cell) for cell in added)
+    has_new = False
     for kind, i, i_end, j, j_end in opcodes:
         if kind == "equal":
-            for k in range(i_end - i):
-                cell = cells[j + k]
+            for k, cell in enumerate(cells[j:j_end]):
                 if cell is None or cell.number not in spoilt:
                     yield from _compared(chapter, cell, pinned[i + k], now[j + k])
-        elif j == j_end and is_whole and not added:
+            continue
+        has_new = has_new or j < j_end
+        yield from (_not_pinned(chapter, cell) for cell in cells[j:j_end])
+        if j == j_end and is_whole and not has_new:
             yield PageError(
                 chapter.path,
                 1,

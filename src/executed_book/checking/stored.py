@@ -12,10 +12,11 @@ each cell's source as at a prompt, and below it what the cell gave.
 
     # end
 
-The file of accepted outputs has nothing else. One that was recorded says in its head
-when and where, and below a cell which earlier cells it needs (`# needs 1 2`). A cell
-marked `~` varies from run to run, and one marked `!` failed, or did not do what its
-page says. What a page shows instead of text, a figure say, is in a file beside:
+A file of accepted outputs has nothing else. A recorded file also says in its head where
+and when it was recorded, and below each cell which earlier cells the cell needs
+(`# needs 1 2`). The mark `~` means that the cell's output varies from run to run; the
+mark `!` means that the cell failed or did not do what its page says. Figures and HTML
+are in files beside, each named below the text that stands for it:
 
     : [image/svg+xml]
     @ jit-3-1.svg
@@ -193,21 +194,20 @@ def recorded_page(
         shown: those whose figures and HTML are to be stored as well. Of the others,
             what varies is not stored.
     """
-    return StoredPage(
-        executed.run.provenance,
-        tuple(
+    cells = []
+    for cell, result in executed:
+        is_shown = cell.number in shown
+        parts = _parts(result, is_shown) if is_shown or not cell.varies else ()
+        cells.append(
             StoredCell(
                 stored_source(cell),
-                tuple(_parts(result, cell.number in shown))
-                if cell.number in shown or not cell.varies
-                else (),
+                tuple(parts),
                 cell.varies,
                 cell.number in failed,
                 frozenset(needs(cell.number) - {cell.number}),
             )
-            for cell, result in executed
-        ),
-    )
+        )
+    return StoredPage(executed.run.provenance, tuple(cells))
 
 
 def _parts(result: CellResult, whole: bool) -> Iterator[Part]:

@@ -17,7 +17,7 @@ from ..plurals import counted
 from ..running.progress import Progress
 from ..settings import Settings
 from .publish import Site
-from .render import Rendering
+from .render import Rendering, import_sphinx
 
 
 def build(
@@ -43,7 +43,7 @@ def build(
         progress.note("another build is at work here: waiting for it")
     with site.work_alone():
         site.check([settings.source, config], settings.exclude)
-        book = execute(settings, progress, verify)
+        book = execute(settings, progress, verify, while_starting=import_sphinx)
         if book.errors:
             raise BookError(_report(book))
         progress.note(book.count_cells())

@@ -36,8 +36,8 @@ _INTRO = """\
 Cells of this book were also executed on the releases below, in an environment of
 their own; how many of them are still as they were then is said below the release. This
 page shows the outputs that are not those of their pages, side by side, and the cells
-that broke. A difference that several cells share is shown once, after these; messages
-that only name another address come last. Outputs that vary from run to run
+that broke. What differs in the same way in several cells stands once, after these;
+messages that just name another address stand last. Outputs that vary from run to run
 are left out. The page is generated from these runs.
 """
 

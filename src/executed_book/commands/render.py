@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import shutil
 import sys
@@ -13,6 +14,12 @@ from pathlib import Path
 from ..book import Book
 from ..errors import BookError
 from ..files import write_whole
+
+
+def import_sphinx() -> None:
+    """Import what rendering needs: a second's work, which can be done beforehand."""
+    importlib.import_module("sphinx.application")
+    importlib.import_module("executed_book.showing.extension")
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,9 @@ def building(root: Path, monkeypatch, *errors: PageError) -> tuple[Path, list[st
     """Build a book of which this is wrong; its site, and what was done."""
     (root / "docs").mkdir()
     done = []
-    monkeypatch.setattr(module, "execute", lambda *_: Book([], errors=list(errors)))
+    monkeypatch.setattr(
+        module, "execute", lambda *_, **__: Book([], errors=list(errors))
+    )
     monkeypatch.setattr(
         module.Rendering,
         "render",
