@@ -63,7 +63,7 @@ def mutant(eqn: Any) -> Any | None:
         return eqn.replace(primitive=other)
     swap = SWAPS.get(name)
     if name in ("add", "sub") and jnp.issubdtype(shapes[0].dtype, jnp.integer):
-        swap = lax.max  # minus one is plus another constant, to XLA
+        return None  # a loop's counter: XLA counts another way, in another kernel
     if swap is None or any(one.dtype == bool for one in shapes):
         return None
     try:
@@ -189,5 +189,7 @@ def _held(
         # An equal equation that XLA merged with this one keeps the kernel as it was.
         twins = [i for i in view.kernels[k].members if i != index]
         is_twin = any(view.equations[i].primitive == eqn.primitive for i in twins)
-        if known.deep[k] in left and not is_twin:
+        # A product that became a multiplication has no precision that could change.
+        is_told = eqn.primitive != "dot_general"
+        if known.deep[k] in left and is_told and not is_twin:
             yield f"{label}: k{k} is as it was, and so is all that leads to it"
