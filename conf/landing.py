@@ -48,14 +48,14 @@ def picture(lines: list[str]) -> str:
         for nth, (equation, _) in enumerate(steps)
     )
     return (
-        f'<div class="line-path" role="img" aria-label="{said}">'
+        f'<div class="room"><div class="line-path" role="img" aria-label="{said}">'
         f"<div><b>You write</b><pre>{_nested(line, [p for _, p in steps])}</pre></div>"
         f"{_ARROW.format('JAX traces')}"
         f"<div><b>JAX records</b><ol>{equations}</ol></div>"
         f"{_ARROW.format('XLA compiles')}"
         f'<div><b>The device runs</b><p class="kernel">{_ROW}<span>{stages}</span>'
         f"{_ROW}</p>"
-        f"<p>One kernel: it {html.escape(kernel)}.</p></div></div>"
+        f"<p>One kernel: it {html.escape(kernel)}.</p></div></div></div>"
     )
 
 

@@ -108,9 +108,11 @@ def _module(name: str) -> str:
 
 
 def taught_names(env: BuildEnvironment, uses: list[Use]) -> dict[str, tuple[str, str]]:
-    """The names that the book's index has: their page, and the place on it."""
+    """The names that a page goes by or that the index has: the page, and its place."""
     entries = env.domaindata["index"]["entries"]
     order = reading_order(env)
+    read = [page for page in order if page in env.titles]
+    pages = {page.rpartition("/")[2]: (page, "") for page in reversed(read)}
     terms: dict[str, tuple[str, str]] = {}
     for page in sorted(entries, key=order.__getitem__):
         for _, value, anchor, *_ in entries[page]:
@@ -118,10 +120,13 @@ def taught_names(env: BuildEnvironment, uses: list[Use]) -> dict[str, tuple[str,
                 terms.setdefault(term.strip(), (page, anchor))
     found = {}
     for name in {use.name for use in uses}:
-        said = [name, name.removeprefix("jax."), name.removeprefix("jax.lax.")]
-        known = filter(terms.get, [*said, name.replace("jax.numpy.", "jnp.")])
-        if (term := next(known, None)) is not None:
-            found[name] = terms[term]
+        short = name.removeprefix("jax."), name.removeprefix("jax.lax.")
+        said = [name, *short, name.replace("jax.numpy.", "jnp.")]
+        known = [
+            places[each] for places in (pages, terms) for each in said if each in places
+        ]
+        if known:
+            found[name] = known[0]
     return found
 
 

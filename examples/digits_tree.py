@@ -1,7 +1,7 @@
 """Reading handwritten digits, stage 6: parameters in a tree, and Adam by tree maps.
 
 The network may have any number of layers, held as a list of dicts. Nothing below
-`init` and `forward` knows how many there are: the gradient, the optimizer's memory
+`init` and `forward` knows how many there are: the gradient, the optimizer's state
 and the update are trees of the same structure.
 """
 
@@ -53,17 +53,17 @@ def loss(params, x, y):
 
 
 def adam_init(params):
-    """Adam's memory: a step count, and two trees of zeros like the parameters."""
+    """Adam's state: a step count, and two trees of zeros like the parameters."""
     zeros = jax.tree.map(jnp.zeros_like, params)
     return {"step": jnp.zeros((), jnp.int32), "mean": zeros, "square": zeros}
 
 
-def adam(params, gradient, memory, rate=RATE, b1=0.9, b2=0.999, eps=1e-8):
-    """Parameters and memory after one step of Adam."""
-    step = memory["step"] + 1
-    mean = jax.tree.map(lambda m, g: b1 * m + (1 - b1) * g, memory["mean"], gradient)
+def adam(params, gradient, opt_state, rate=RATE, b1=0.9, b2=0.999, eps=1e-8):
+    """Parameters and optimizer state after one step of Adam."""
+    step = opt_state["step"] + 1
+    mean = jax.tree.map(lambda m, g: b1 * m + (1 - b1) * g, opt_state["mean"], gradient)
     square = jax.tree.map(
-        lambda s, g: b2 * s + (1 - b2) * g**2, memory["square"], gradient
+        lambda s, g: b2 * s + (1 - b2) * g**2, opt_state["square"], gradient
     )
 
     def update(p, m, s):
@@ -76,11 +76,11 @@ def adam(params, gradient, memory, rate=RATE, b1=0.9, b2=0.999, eps=1e-8):
 
 
 @jax.jit
-def step(params, memory, x, y):
+def step(params, opt_state, x, y):
     """One step of Adam on all images."""
     value, gradient = jax.value_and_grad(loss)(params, x, y)
-    params, memory = adam(params, gradient, memory)
-    return params, memory, value
+    params, opt_state = adam(params, gradient, opt_state)
+    return params, opt_state, value
 
 
 def accuracy(params, x, y):
@@ -91,12 +91,12 @@ def accuracy(params, x, y):
 def main():
     train, test = load()
     params = init(seed=0)
-    memory = adam_init(params)
+    opt_state = adam_init(params)
     # Compiles the step, so that the clock below times steps alone.
-    jax.block_until_ready(step(params, memory, *train))
+    jax.block_until_ready(step(params, opt_state, *train))
     began = time.perf_counter()
     for _ in range(STEPS):
-        params, memory, value = step(params, memory, *train)
+        params, opt_state, value = step(params, opt_state, *train)
     jax.block_until_ready(params)
     seconds = time.perf_counter() - began
     print(f"loss {value:.3f}, test accuracy {accuracy(params, *test):.3f}")

@@ -1,8 +1,8 @@
 /* What the search box does with words: no page is touched here.
  *
- * MiniSearch ranks. Around it stand three things of this book's own: words that mean the
- * same, words that say nothing, and messages, which are compared with those that the
- * pages raise after all that differs from program to program has been taken out. */
+ * MiniSearch ranks. Around it are three things that it does not do: words of readers are
+ * looked for in the book's words, slips of the keyboard are corrected, and messages are
+ * compared with those that the pages raise, without what differs between programs. */
 (() => {
   "use strict";
 
@@ -267,7 +267,9 @@
     /* The entries that answer, best first, each with the words found in it. */
     find(asked, { limit = 20 } = {}) {
       const first = this.messages.find(asked);
-      const { own, weights } = this.meant(this.corrected(asked.toLowerCase()));
+      const lower = asked.toLowerCase();
+      // A traceback has many words of the reader's own program: they are no slips.
+      const { own, weights } = this.meant(first.length ? lower : this.corrected(lower));
       if (!weights.size && !first.length) return [];
       const last = own.at(-1);
       const ranked = this.index.search([...weights.keys()].join(" "), {

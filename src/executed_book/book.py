@@ -7,6 +7,7 @@ processes, as many at once as the settings say, the longest first.
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,8 +32,7 @@ from .plurals import counted
 from .programs import NoFaithfulProgram, Page
 from .programs.snippets import Snippets, snippets_of, source_cells
 from .programs.verdicts import Verdicts
-from .programs.verify import Offer, count, offers_of, settled
-from .programs.verify import verify as run_offers
+from .programs.verify import Offer, count, offers_of, settled, unverified
 from .reading.chapters import docname_of
 from .reading.pages import find_pages, read_pages
 from .running.chapters import ChapterTask, Finished
@@ -117,7 +117,6 @@ class Book:
 def execute(
     settings: Settings,
     progress: Progress,
-    verify: float = 0.0,
     choose: Callable[[Chapter], Chapter | None] = lambda chapter: chapter,
     ready: Callable[[Executed], None] = lambda executed: None,
     while_starting: Callable[[], None] = lambda: None,
@@ -129,8 +128,6 @@ def execute(
     Args:
         settings: how the book is read, executed and checked.
         progress: what is told how far the chapters are.
-        verify: programs that wait to be run by themselves are, if they are expected
-            to take at most so many seconds.
         choose: gives each chapter as it is to be executed; None leaves it out.
         ready: is given each chapter that ran to its end, as soon as it did.
         while_starting: is called once the process is starting that workers are forked
@@ -141,7 +138,7 @@ def execute(
         KeyboardInterrupt: as pressed; running chapters have been ended.
     """
     building = _Building(settings, progress, choose, ready, while_starting)
-    return building.build(run_missing=True, verify=verify)
+    return building.build(run_missing=True)
 
 
 def kept(settings: Settings) -> tuple[Book, bool]:
@@ -171,7 +168,6 @@ class _Building:
             )
         self.store = Store(settings.cache, settings.project)
         self.programs = Store(settings.cache / "snippets", settings.project)
-        self.verdicts = Store(settings.cache / "verdicts", settings.project)
         self.assertions = Store(settings.cache / "assertions", settings.project)
         self.depends: dict[str, Depends] = {}
         self.executed: dict[str, Executed] = {}
@@ -179,7 +175,7 @@ class _Building:
         self.texts: list[PageText] = []
         self.errors: list[PageError] = []
 
-    def build(self, run_missing: bool, verify: float = 0.0) -> Book:
+    def build(self, run_missing: bool) -> Book:
         self._read()
         self._take_kept()
         if run_missing:
@@ -193,14 +189,11 @@ class _Building:
             self._check(executed, book)
         for page in self.texts:
             self._check_sentences(page, book)
-        if verify:
-            offers = [offer for some in book.offers.values() for offer in some]
-            run_offers(offers, self.settings.jobs, self.progress, verify)
         self._settle(book)
         if self.settings.only is None:
             self._take_records(book)
         book.errors.sort(key=lambda error: (str(error.path), error.line))
-        for store in (self.store, self.programs, self.verdicts, self.assertions):
+        for store in (self.store, self.programs, self.assertions):
             store.prune()
         return book
 
@@ -364,14 +357,10 @@ class _Building:
             if "programs" in self.settings.rules:
                 book.errors += errors
             book.pages[chapter.docname] = ExecutedPage(executed, snippets)
-            if chapter.docname in self.depends:
-                verdicts = self._verdicts(chapter.docname)
-                offers = offers_of(executed, snippets, verdicts)
-                book.offers[chapter.docname] = offers
-
-    def _verdicts(self, docname: str) -> Verdicts:
-        depends = dict(self.depends[docname])
-        return Verdicts(self.verdicts, docname, self.environment, depends)
+            verdicts = Verdicts(
+                verdict_path(self.settings, chapter.docname), run.provenance.jax
+            )
+            book.offers[chapter.docname] = offers_of(executed, snippets, verdicts)
 
     def _settle(self, book: Book) -> None:
         """Take from the pages the programs that were found not to hold."""
@@ -381,6 +370,8 @@ class _Building:
             book.pages[docname] = dataclasses.replace(page, snippets=snippets)
             if "programs" in self.settings.rules:
                 book.errors += filter(None, (offer.error for offer in offers))
+                if os.environ.get("CI") == "true" and self.settings.programs:
+                    book.errors += unverified(offers)
 
     def _check_sentences(self, page: PageText, book: Book) -> None:
         """Note the sentences that are not bound, and the checks that hold nothing."""
@@ -423,6 +414,12 @@ class _Building:
                 for device, numbers in records.misleading.items()
                 for number in numbers
             ]
+
+
+def verdict_path(settings: Settings, docname: str) -> Path:
+    """The file with the verdicts on a page's programs."""
+    folder = settings.programs or settings.cache / "programs"
+    return folder / f"{docname}.txt"
 
 
 class Needs:

@@ -51,7 +51,9 @@ class Cell:
     that it may fail without an announcement, `is_skipped` that it is shown and not run;
     `check` is the name by which sentences call it; `fails_on` names platforms where it
     is known to fail, and after a colon the reason;
-    `options` are the options as they stand on the page, for MyST-NB.
+    `needs` and `needs_not` are the names, and the checks of earlier cells, that its
+    program needs or does not need, whatever its source says; `options` are the options
+    as they stand on the page, for MyST-NB.
     """
 
     number: int
@@ -64,6 +66,8 @@ class Cell:
     no_program: str | None = None
     check: str | None = None
     fails_on: str | None = None
+    needs: tuple[str, ...] = ()
+    needs_not: tuple[str, ...] = ()
     may_raise: bool = False
     is_skipped: bool = False
     values: tuple[Value, ...] = ()

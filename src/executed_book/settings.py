@@ -67,6 +67,7 @@ def _are_claims(value: Any) -> bool:
 OPTIONS = (
     Option("cache", None, _is_folder, "the folder where runs are kept between builds"),
     Option("outputs", None, _is_folder, "the folder with what cells gave, by place"),
+    Option("programs", None, _is_folder, "the folder with the verdicts on programs"),
     Option("rules", (), _are_rules, f"'all', or some of {', '.join(RULES)}"),
     Option(
         "claims",
@@ -130,6 +131,8 @@ class Settings:
         bound: patterns of the pages on which every claim has its check.
         outputs: the folder with the accepted outputs, and with what cells gave on
             other devices and releases; None to compare and to show nothing.
+        programs: the folder with what running the pages' programs gave; None for one
+            in the cache.
         only: the chapters to look at, by name; None for all.
     """
 
@@ -148,6 +151,7 @@ class Settings:
     claims: dict[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     bound: tuple[str, ...] = ()
     outputs: Path | None = None
+    programs: Path | None = None
     only: frozenset[str] | None = None
 
     @property
@@ -184,7 +188,7 @@ def settings_of(
     rules = said["rules"]
     folders = {
         name: (config / said[name]).resolve() if said[name] else None
-        for name in ("outputs", "cache")
+        for name in ("outputs", "programs", "cache")
     }
     settings: dict[str, Any] = {
         **{n: said[n] for n in ("cell_seconds", "output_limit", "folder", "figures")},
@@ -192,6 +196,7 @@ def settings_of(
         "bound": tuple(said["bound"]),
         "rules": frozenset(RULES if rules == "all" else rules),
         "outputs": folders["outputs"],
+        "programs": folders["programs"],
         "cache": folders["cache"] or usual_cache,
         "include": tuple(get("include_patterns") or ("**",)),
         "exclude": tuple(get("exclude_patterns") or ()),

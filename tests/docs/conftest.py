@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from executed_book.book import Book, execute
 from executed_book.commands.configuration import read_settings
+from executed_book.model import Executed
+from executed_book.programs.verdicts import Verdicts
 from executed_book.programs.verify import compiled_into
 from executed_book.reading.pages import find_chapters
 from executed_book.running.progress import Progress
-
-#: Programs that are expected to run longer wait for the session `weekly`, which runs
-#: all of them each week (seconds).
-LONGEST = 2.0
 
 #: Notebooks and attempts at exercises that are expected to run longer are left out: no
 #: session runs them (seconds).
@@ -44,14 +43,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session")
 def made() -> Book:
-    """The book, executed or taken from the build's own cache, and its programs run.
+    """The book, executed or taken from the build's own cache.
 
-    Programs that fail are told chapter by chapter, not here. Those that repeat a long
-    training are run by the session `weekly`.
+    Programs that fail are told chapter by chapter, not here.
     """
     settings = read_settings(ROOT / "conf", DOCS, {})
     settings = dataclasses.replace(settings, rules=settings.rules - {"programs"})
-    return execute(settings, Progress(), verify=LONGEST)
+    return execute(settings, Progress())
 
 
 @pytest.fixture(scope="session")
@@ -79,3 +77,15 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     compile as well. What fails with these is run again without them.
     """
     return compiled_into(tmp_path_factory.mktemp("compiled"))
+
+
+@pytest.fixture(scope="session")
+def kept() -> Callable[[str, Executed], Verdicts]:
+    """Verdicts on what is no program of a page, kept in the cache between sessions."""
+    cache = read_settings(ROOT / "conf", DOCS, {}).cache
+
+    def open_verdicts(what: str, executed: Executed) -> Verdicts:
+        path = cache / what / f"{executed.chapter.docname}.txt"
+        return Verdicts(path, executed.run.provenance.jax)
+
+    return open_verdicts

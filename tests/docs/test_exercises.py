@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -76,19 +76,20 @@ def unsolved(executed: Executed, verdicts: Verdicts) -> Iterator[Offer]:
         made = program([*cells[: exercise.number], check], exercise.number, "#")
         used = {exercise.number - 1, *(cell for cell, _ in made.kept)}
         yield Offer(
-            *(chapter.path, exercise.line, "the exercise"),
+            *(chapter.path, exercise.line, f"exercise {exercise.number}"),
             *(Promise(made.text, unsolved=True), verdicts),
             seconds=sum(executed.run.results[cell].seconds for cell in used),
         )
 
 
 @pytest.fixture(scope="session")
-def attempts(made: Book) -> dict[str, list[Offer]]:
+def attempts(
+    made: Book, kept: Callable[[str, Executed], Verdicts]
+) -> dict[str, list[Offer]]:
     """All exercises as handed out, checked."""
     found = {
-        docname: list(unsolved(made.executed[docname], offers[0].verdicts))
-        for docname, offers in made.offers.items()
-        if offers
+        docname: list(unsolved(executed, kept("exercises", executed)))
+        for docname, executed in made.executed.items()
     }
     every = [offer for some in found.values() for offer in some]
     verify(every, 2, Progress(), LONG)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from executed_book.book import Book, ExecutedPage
-from executed_book.programs.verdicts import Promise
+from executed_book.model import Executed
+from executed_book.programs.verdicts import HELD, Promise, Verdict, Verdicts
 
 from .conftest import LONG
 
@@ -38,15 +40,20 @@ def failure(
     return f"docs/{docname}.md\n{ran.stderr[-3000:]}"
 
 
-def test_notebooks_run(book: Book, tmp_path: Path, compiled: dict[str, str]):
+def test_notebooks_run(
+    book: Book,
+    tmp_path: Path,
+    compiled: dict[str, str],
+    kept: Callable[[str, Executed], Verdicts],
+):
     """Those that were not found to run before: verdicts are kept as for programs."""
     waiting = []
-    for docname, page in book.pages.items():
+    for page in book.pages.values():
         if page.executed.run.seconds > LONG:
             continue
         promise = Promise(page.snippets.notebook)
-        verdicts = book.offers[docname][0].verdicts
-        if not verdicts.has(promise) or verdicts.problem(promise):
+        verdicts = kept("notebooks", page.executed)
+        if verdicts.find(promise) is None:
             waiting.append((page, promise, verdicts))
     with ThreadPoolExecutor(max_workers=2) as pool:
         said = [pool.submit(failure, page, tmp_path, compiled) for page, *_ in waiting]
@@ -55,11 +62,12 @@ def test_notebooks_run(book: Book, tmp_path: Path, compiled: dict[str, str]):
             if told.result():
                 failed.append(one)
             else:
-                one[2].note(one[1], None)
+                one[2].note(one[1], "notebook", Verdict(HELD))
     # In pairs they disturb each other's timings: those that fail run again, alone.
     problems = []
     for page, promise, verdicts in failed:
-        problem = failure(page, tmp_path)
-        verdicts.note(promise, problem)
-        problems += [problem] if problem else []
+        if problem := failure(page, tmp_path):
+            problems.append(problem)
+        else:
+            verdicts.note(promise, "notebook", Verdict(HELD))
     assert not problems, "\n\n".join(problems)

@@ -57,6 +57,15 @@ def test_axe_finds_nothing(browser: Browser, address: str, name: str):
     assert said == set()
 
 
+def test_each_page_has_a_title_of_its_own():
+    title = re.compile(r"<title>(\w[^<]*) — Just After Execution, JAX [\d.]+</title>")
+    pages = {name: (SITE / name).read_text() for name in PAGES}
+    # The first page has the book's alone, and an old address that of where it leads.
+    others = [name for name in pages if name != "index.html"]
+    asked = [name for name in others if "noindex" not in pages[name]]
+    assert [name for name in asked if not title.search(pages[name])] == []
+
+
 def test_folded_things_are_named_by_what_they_show():
     folded = re.compile(r'<details class="admonition hide[^>]*>\s*<summary([^>]*)>')
     found = [

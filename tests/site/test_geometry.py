@@ -17,14 +17,23 @@ def test_the_cheat_sheet_prints_on_two_pages(browser: Browser, address: str, pap
     assert len(re.findall(rb"/Type\s*/Page\b", printed)) == 2
 
 
+#: Where a lens ends, how wide its columns are, and how much of its hint is cut off.
 LENS = """lens => {
   const { left, right } = lens.getBoundingClientRect();
-  const sizes = (each) => [each.clientWidth, each.scrollWidth, each.scrollHeight];
-  const panes = [...lens.querySelectorAll(".ja-pane")];
-  return {
-    left, right,
-    hint: [lens.querySelector(".ja-status").clientHeight,
-           lens.querySelector(".ja-status").scrollHeight],
-    panes: panes.map((pane) => pane.clientWidth),
-  };
+  const panes = [...lens.querySelectorAll(".ja-pane")].map((pane) => pane.clientWidth);
+  const hint = lens.querySelector(".ja-status");
+  return { left, right, panes, cut: hint.scrollHeight - hint.clientHeight };
 }"""
+
+
+@pytest.mark.parametrize(("width", "column"), [(390, 330), (820, 230), (1440, 300)])
+def test_a_lens_takes_the_width_of_the_page(browser: Browser, address, width, column):
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    page.goto(address + "index.html")
+    page.locator(".ja-lens.is-live").first.wait_for()
+    seen = page.locator(".ja-lens").first.evaluate(LENS)
+    page.close()
+    assert seen["left"] >= 0
+    assert width - 60 <= seen["right"] <= width
+    assert min(seen["panes"]) >= column
+    assert seen["cut"] <= 0

@@ -14,7 +14,7 @@ SHARE = 0.95
 
 def test_there_are_many_questions_and_each_place_exists(finder: Page):
     asked = questions()
-    assert len(asked) >= 100
+    assert len(asked) >= 300
     places = set(finder.evaluate(PLACES))
     assert sorted({p for q in asked for p in q.places} - places) == []
 

@@ -26,13 +26,10 @@ def build(
     output: Path,
     progress: Progress,
     overrides: Mapping[str, str] | None = None,
-    verify: float = 0.0,
 ) -> None:
     """Execute the book and publish it at `output`.
 
-    `overrides` are options of Sphinx's to use in place of those in `conf.py`. If
-    `verify`, programs that are expected to take at most so many seconds are run by
-    themselves before.
+    `overrides` are options of Sphinx's to use in place of those in `conf.py`.
 
     Raises:
         BookError: something is wrong; `output` is as it was before.
@@ -43,7 +40,7 @@ def build(
         progress.note("another build is at work here: waiting for it")
     with site.work_alone():
         site.check([settings.source, config], settings.exclude)
-        book = execute(settings, progress, verify, while_starting=import_sphinx)
+        book = execute(settings, progress, while_starting=import_sphinx)
         if book.errors:
             raise BookError(_report(book))
         progress.note(book.count_cells())

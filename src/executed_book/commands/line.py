@@ -169,8 +169,9 @@ def _build(options: argparse.Namespace, progress: Progress) -> None:
     # The folder itself must not be resolved: a link is refused.
     output = Path.cwd() / options.output
     config, overrides = options.config.resolve(), dict(options.D)
-    verify = float("inf") if options.verify else 0.0
-    build(_settings(options), config, output, progress, overrides, verify)
+    if options.verify:
+        _verify(options, progress)
+    build(_settings(options), config, output, progress, overrides)
 
 
 def _execute(options: argparse.Namespace, progress: Progress) -> None:
@@ -190,12 +191,10 @@ def _claims(options: argparse.Namespace, progress: Progress) -> None:
 
 
 def _verify(options: argparse.Namespace, progress: Progress) -> None:
-    from ..book import execute
-    from ..errors import raise_all
+    from .verify import verify
 
-    book = execute(_settings(options), progress, verify=options.longest)
-    raise_all(book.errors)
-    progress.note(book.count_programs())
+    longest = getattr(options, "longest", float("inf"))
+    verify(_settings(options), progress, longest)
 
 
 def _pin(options: argparse.Namespace, progress: Progress) -> None:

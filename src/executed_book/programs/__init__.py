@@ -1,15 +1,16 @@
 """Each cell of a page as a program that runs alone.
 
-A cell's way: `cells` makes plain Python of it, `effects` tells what each of its
-statements reads and changes, `page` which earlier statements it depends on, `assembly`
-writes the program. `downloads` makes a script and a notebook of the whole chapter, and
-`snippets` hands all of these to the build.
+A cell's way: `cells` makes plain Python of it, `names` tells what each of its
+statements reads, binds and may change, `following` what that means where it stands,
+`slicing` which earlier statements a cell needs; `text` writes the program. `verify`
+runs it, and `verdicts` keeps what it gave. `downloads` makes a script and a notebook
+of the whole chapter, and `snippets` hands all of these to the build.
 """
 
-from .assembly import Program, Programs, header, program
 from .cells import SourceCell
 from .downloads import notebook, script
-from .page import NoFaithfulProgram, Page
+from .slicing import NoFaithfulProgram, Page
+from .text import Program, Programs, header, program
 
 __all__ = [
     "NoFaithfulProgram",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from .magics import Magic, python_of
-from .scopes import FUNCTIONS, Scope, scopes
+from .names import FUNCTIONS
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,9 @@ class SourceCell:
         fails_at: the line, from 1, of the statement that raised the announced failure;
             None if that is not known, and then it is the last statement.
         no_program: the chapter's reason for having no program, or None.
+        label: the name by which other cells call it.
+        needs: names and labels of earlier cells that it needs, as its author says.
+        needs_not: names that it does not need.
     """
 
     code: str
@@ -34,6 +37,9 @@ class SourceCell:
     prints: bool | None = None
     fails_at: int | None = None
     no_program: str | None = None
+    label: str | None = None
+    needs: tuple[str, ...] = ()
+    needs_not: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -43,8 +49,6 @@ class ParsedCell:
     Attributes:
         lines: its text; statements that shared a line stand on lines of their own.
         nodes: its statements.
-        walked: for each statement, all that it consists of.
-        scopes: the names of each function and class.
         magics: the lines that hold a magic without a counterpart in Python.
         is_python: False for a cell that announces that it does not parse.
         awaits: whether it awaits something outside of its functions.
@@ -54,8 +58,6 @@ class ParsedCell:
     source: SourceCell
     lines: tuple[str, ...]
     nodes: tuple[ast.stmt, ...] = ()
-    walked: tuple[Sequence[ast.AST], ...] = ()
-    scopes: Mapping[ast.AST, Scope] = field(default_factory=dict)
     magics: tuple[Magic, ...] = ()
     is_python: bool = True
     awaits: bool = False
@@ -85,13 +87,10 @@ def parse(cell: SourceCell) -> ParsedCell:
     fails_at = len(lines)
     if cell.fails_at is not None:
         fails_at = cell.fails_at + sum(line <= cell.fails_at for line in moved)
-    walked = tuple(list(ast.walk(node)) for node in tree.body)
     return ParsedCell(
         cell,
         lines,
         tuple(tree.body),
-        walked,
-        scopes("\n".join(lines), itertools.chain.from_iterable(walked)),
         tuple(magics),
         awaits=any(map(_awaits, tree.body)) if _may_await(lines) else False,
         fails_at=fails_at,

@@ -4,10 +4,10 @@ import ast
 import re
 from collections.abc import Sequence
 
-from .assembly import Edit, awaiting, edit, indented, is_displayed, printed
 from .cells import ParsedCell, SourceCell
 from .magics import commented
-from .page import Page
+from .slicing import Page
+from .text import Edit, awaiting, edit, indented, is_displayed, printed
 
 
 def script(parts: Sequence[SourceCell | str], header: str) -> str:

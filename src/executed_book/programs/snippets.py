@@ -17,10 +17,10 @@ from ..errors import PageError
 from ..model import Cell, CellResult, Chapter, Executed
 from ..running.fingerprint import digest, file_digest
 from ..running.store import Store
-from .assembly import Program, Programs, header
 from .cells import SourceCell
 from .downloads import notebook, script
-from .page import NoFaithfulProgram, Page
+from .slicing import NoFaithfulProgram, Page
+from .text import Program, Programs, header
 
 
 @dataclass(frozen=True)
@@ -86,6 +86,9 @@ def source_cells(executed: Executed) -> list[SourceCell]:
             prints=_prints(result),
             fails_at=_fails_at(cell, result),
             no_program=_NOT_RUN if cell.is_skipped else cell.no_program,
+            label=cell.check,
+            needs=cell.needs,
+            needs_not=cell.needs_not,
         )
         for cell, result in executed
     ]
@@ -148,11 +151,7 @@ def programs_of(
 
 
 def programs_by_cell(executed: Executed) -> Programs:
-    """What makes a chapter's programs, the short ones and the whole ones.
-
-    The whole program of a cell is there for one whose short program was run and found
-    to show something else than its page does.
-    """
+    """What makes a chapter's programs."""
     return Programs(Page(source_cells(executed)), page_header(executed))
 
 

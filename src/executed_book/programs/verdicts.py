@@ -1,30 +1,38 @@
-"""What running the programs of a chapter showed, kept for as long as it holds.
+"""What running the programs of a page by themselves gave: committed beside the pins.
 
-No analysis of code sees everything. So each program that a page offers is run once, in
-a process of its own, and what it gave is compared with what the page shows. A verdict
-is kept under the program's text and what it was to give; all verdicts of a chapter are
-in one file, and hold as long as the versions and files that the chapter depends on.
+A page's verdicts are one text file, a line a program. A build reads it and runs
+nothing. A verdict holds for a text and for what it has to give; the numbers in this
+are not part of the digest, since they differ from machine to machine in their last
+places, and pins hold them.
 """
 
 from __future__ import annotations
 
 import functools
+import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from ..checking import comparison
-from ..running.fingerprint import digest, file_digest
-
-if TYPE_CHECKING:
-    from ..running.programs import Ran
-    from ..running.store import Store
+from ..checking.comparison import same_output
+from ..files import write_whole
+from ..running.fingerprint import digest
+from ..running.programs import Ran
 
 #: How far numbers of a program may be from those on its page.
 RTOL = 1e-4
 
+#: What was found. "varies": it runs, and its output may be another each time.
+HELD, VARIES, NEEDS_FILES, DIFFERS = "held", "varies", "needs files", "differs"
+
 #: What is told of a program that failed (characters of its stderr).
 _LAST_WORDS = 2000
+
+_FLOAT = re.compile(r"-?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][-+]?\d+)?")
+_LINE = re.compile(
+    r"(?P<what>\S.*?) {2,}(?P<word>held|varies|needs files|differs) {2,}"
+    r"(?P<key>[0-9a-f]{16})(?: \+ (?P<added>[\d: ]+) = (?P<text>[0-9a-f]{16}))?"
+    r"(?: {2}# (?P<note>.*))?"
+)
 
 
 @dataclass(frozen=True)
@@ -54,7 +62,8 @@ class Promise:
         """
         first, _, rest = self.text.partition("\n")
         text = rest if first.startswith("#") else self.text
-        return digest([text, self.gives, self.raises, self.unsolved])
+        shape = self.gives and " ".join(_FLOAT.sub("_", self.gives).split())
+        return digest([text, shape, self.raises, self.unsolved])[:16]
 
     def problem(self, ran: Ran) -> str | None:
         """What is wrong with what it did, in words; None if it does what it has to."""
@@ -66,7 +75,7 @@ class Promise:
             return f"{ran.shown}\n{ran.stderr[-_LAST_WORDS:]}".rstrip()
         if self.gives is None:
             return None
-        difference = comparison.same_output(self.gives, ran.shown, rtol=RTOL)
+        difference = same_output(self.gives, ran.shown, rtol=RTOL)
         return None if difference is None else str(difference)
 
 
@@ -87,49 +96,75 @@ def _solved(ran: Ran) -> str | None:
     return None
 
 
-class Verdicts:
-    """The verdicts on one chapter's texts.
+@dataclass(frozen=True)
+class Verdict:
+    """What was found of one text.
 
-    A verdict is a problem in words, or None; with a problem may be kept what readers
-    get instead.
+    Attributes:
+        word: in one of four words.
+        added: statements that it needs and the slicer did not find, as (cell, line),
+            both from 1; `text` is the digest of the text that has them.
+        note: what could not be compared, or what is wrong.
     """
 
-    def __init__(
-        self, store: Store, docname: str, environment: str, depends: dict[str, Any]
-    ) -> None:
-        self._store, self._docname, self._depends = store, docname, depends
-        self._key = digest([docname, environment, _judging()])
-        entry = store.load(docname, self._key) or {}
-        self._known: dict[str, dict[str, Any]] = entry.get("verdicts", {})
+    word: str
+    added: tuple[tuple[int, int], ...] = ()
+    text: str = ""
+    note: str = ""
 
-    def has(self, promise: Promise) -> bool:
-        """Whether this text has been run."""
-        return promise.key in self._known
+    @property
+    def is_good(self) -> bool:
+        """Whether readers are offered the text."""
+        return self.word in (HELD, VARIES)
 
-    def problem(self, promise: Promise) -> str | None:
-        """What was wrong when it was run; KeyError if it was not."""
-        said: str | None = self._known[promise.key]["problem"]
-        return said
 
-    def instead(self, promise: Promise) -> str | None:
-        """The text that readers get in place of one that has a problem, if any."""
-        text: str | None = self._known[promise.key].get("instead")
-        return text
+class Verdicts:
+    """The verdicts on the texts of one page, as they stand in a file.
 
-    def note(
-        self, promise: Promise, problem: str | None, instead: str | None = None
-    ) -> None:
+    Verdicts that were found with another version of JAX do not hold.
+    """
+
+    def __init__(self, path: Path, jax: str) -> None:
+        self.path = path
+        self._head = f"# Each program run by itself, with JAX {jax}: what it gave."
+        self._lines: dict[str, tuple[str, Verdict]] = {}
+        lines = path.read_text("utf-8").split("\n") if path.exists() else []
+        for line in lines if lines[:1] == [self._head] else ():
+            if match := _LINE.fullmatch(line):
+                self._lines[match["key"]] = match["what"], _verdict(match)
+
+    def find(self, promise: Promise) -> Verdict | None:
+        """The verdict on a text; None if it has not been run."""
+        entry = self._lines.get(promise.key)
+        return None if entry is None else entry[1]
+
+    def note(self, promise: Promise, what: str, verdict: Verdict) -> None:
         """Keep a verdict, at once: whoever stops the run loses nothing that is done."""
-        verdict = {"problem": problem}
-        if instead is not None:
-            verdict["instead"] = instead
-        self._known[promise.key] = verdict
-        entry = {"verdicts": self._known, "depends": self._depends}
-        self._store.save(self._docname, self._key, entry)
+        self._lines[promise.key] = what, verdict
+        self._write()
+
+    def keep_only(self, promises: list[Promise]) -> None:
+        """Forget what the page does not offer any more, and keep the page's order."""
+        lines = {p.key: self._lines[p.key] for p in promises if p.key in self._lines}
+        if list(lines) != list(self._lines):
+            self._lines = lines
+            self._write()
+
+    def _write(self) -> None:
+        lines = [_line(key, *entry) for key, entry in self._lines.items()]
+        write_whole(self.path, "\n".join([self._head, *lines, ""]))
 
 
-@functools.cache
-def _judging() -> str:
-    """A digest of the code that says whether a text keeps its promise."""
-    files = (Path(__file__), Path(comparison.__file__))
-    return digest([file_digest(path) for path in files])
+def _verdict(match: re.Match[str]) -> Verdict:
+    pairs = (pair.split(":") for pair in (match["added"] or "").split())
+    added = tuple((int(cell), int(line)) for cell, line in pairs)
+    return Verdict(match["word"], added, match["text"] or "", match["note"] or "")
+
+
+def _line(key: str, what: str, verdict: Verdict) -> str:
+    line = f"{what:<9}  {verdict.word:<11}  {key}"
+    if verdict.added:
+        places = " ".join(f"{cell}:{number}" for cell, number in verdict.added)
+        line += f" + {places} = {verdict.text}"
+    note = verdict.note.strip().partition("\n")[0]
+    return f"{line}  # {note}" if note else line

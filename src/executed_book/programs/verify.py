@@ -1,16 +1,20 @@
-"""Running what readers take away, as they would, and acting on what it showed.
+"""Running what readers take away, as they would, and lengthening what does not hold.
 
 Programs of a chapter compile much the same functions, so they share what JAX compiles.
 What fails is run once more, alone and compiling everything itself: a bound on a time
-can be missed when something else takes the machine for a moment.
+can be missed when something else takes the machine for a moment. What fails again is
+given the nearest earlier statements with which it holds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+import dataclasses
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..checking.comparison import same_output
 from ..checking.text import printed_text
 from ..errors import PageError
 from ..model import Executed
@@ -18,14 +22,30 @@ from ..running.pool import Pool
 from ..running.processes import run_folder
 from ..running.programs import ProgramTask, Ran
 from ..running.progress import Progress
-from ..running.workers import Worker, open_workers
-from .assembly import Program
-from .page import NoFaithfulProgram
+from ..running.workers import Worker, Workers, open_workers
+from .slicing import NoFaithfulProgram
 from .snippets import Snippets, programs_by_cell, raised
-from .verdicts import Promise, Verdicts
+from .text import Program, Programs
+from .values import UNKNOWN, tail, told
+from .verdicts import (
+    DIFFERS,
+    HELD,
+    NEEDS_FILES,
+    RTOL,
+    VARIES,
+    Promise,
+    Verdict,
+    Verdicts,
+)
 
 #: A program that runs longer than this hangs (seconds).
 LIMIT = 300.0
+
+#: So often is a program lengthened by one statement before it gets all of them.
+_MOST_REPAIRS = 4
+
+#: What names hold, described as text.
+Values = Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -34,12 +54,14 @@ class Offer:
 
     Attributes:
         path, line: where it stands.
-        what: what it is, for messages: "the program of cell 3", "the script".
+        what: what it is, for messages: "cell 3", "script".
         promise: the text, and what it has to do.
         verdicts: where what it did is kept.
-        cell: index of the cell that it is the program of; None for a script.
+        program: the program, for one of a cell; None for a script.
+        programs: what makes programs of its page, for one of a cell.
+        varies: whether its cell may show something else each time.
         seconds: how long it is expected to run, as its cells did on the page.
-        instead: makes the text that is offered if this one does not hold, if any.
+        values: what the names that its cell binds hold on the page.
     """
 
     path: Path
@@ -47,125 +69,194 @@ class Offer:
     what: str
     promise: Promise
     verdicts: Verdicts
-    cell: int | None = None
+    program: Program | None = None
+    programs: Callable[[], Programs] | None = None
+    varies: bool = False
     seconds: float = 0.0
-    instead: Callable[[], str | None] = lambda: None
+    values: Values = field(default_factory=dict)
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """What was found; None if that has still to be run, or is stale."""
+        verdict = self.verdicts.find(self.promise)
+        if verdict is None or not verdict.added:
+            return verdict
+        program = self.with_added(verdict.added)
+        fits = program is not None and self.key_of(program) == verdict.text
+        return verdict if fits else None
 
     @property
     def waits(self) -> bool:
         """Whether it has still to be run."""
-        return not self.verdicts.has(self.promise)
-
-    @property
-    def stands_in(self) -> str | None:
-        """The text that readers get in its place, if it had to be replaced."""
-        return None if self.waits else self.verdicts.instead(self.promise)
+        return self.verdict is None
 
     @property
     def error(self) -> PageError | None:
-        """What is wrong with it, if it was run, fails, and nothing stands in for it."""
-        if self.waits or self.stands_in is not None:
-            return None
-        problem = self.verdicts.problem(self.promise)
-        if problem is None:
+        """What is wrong with it, if it was run and fails."""
+        verdict = self.verdict
+        if verdict is None or verdict.word != DIFFERS:
             return None
         return PageError(
             self.path,
             self.line,
-            f"{self.what} does not give what the page shows",
+            f"the program of {self.what} does not give what the page shows",
             "have the cell take what it needs from names that cells above define, or"
             ' say why it cannot be copied: :no-program: "..."',
-            f"{problem}\n--- as copied\n{self.promise.text}",
+            f"{verdict.note}\n--- as copied\n{self.promise.text}",
         )
+
+    def key_of(self, program: Program) -> str:
+        """The digest of another text that has to do the same."""
+        return dataclasses.replace(self.promise, text=program.text).key
+
+    def with_added(self, added: Sequence[tuple[int, int]]) -> Program | None:
+        """The program with further statements; None where that cannot be."""
+        if self.program is None or self.programs is None:
+            return None
+        try:
+            return self.programs().of(self.program.cell, added)
+        except NoFaithfulProgram:
+            return None
 
 
 def offers_of(
     executed: Executed, snippets: Snippets, verdicts: Verdicts
 ) -> list[Offer]:
     """The programs of a chapter's cells, and the chapter as a script."""
-    chapter = executed.chapter
-    offers = []
+    chapter, offers = executed.chapter, []
+    programs = functools.cache(lambda: programs_by_cell(executed))
     for (cell, result), program in zip(executed, snippets.programs, strict=True):
-        if program is not None:
-            gives = None if cell.varies else printed_text(result.outputs)
-            fails = raised(cell, result)
-            promise = Promise(program.text, gives, fails, program.sets_environment)
-            offer = Offer(
-                chapter.path,
-                cell.line,
-                f"the program of cell {cell.number}",
-                promise,
+        if program is None:
+            continue
+        gives = None if cell.varies else printed_text(result.outputs)
+        cells = {program.cell, *(k for k, _ in program.kept)}
+        offers.append(
+            Offer(
+                *(chapter.path, cell.line, f"cell {cell.number}"),
+                Promise(
+                    program.text, gives, raised(cell, result), program.sets_environment
+                ),
                 verdicts,
-                cell=program.cell,
-                seconds=_seconds(executed, program),
-                instead=_whole(executed, program.cell),
+                program,
+                programs,
+                cell.varies,
+                sum(executed.run.results[k].seconds for k in cells),
             )
-            offers.append(offer)
+        )
     if snippets.script:
         fresh = any(p is not None and p.sets_environment for p in snippets.programs)
         promise = Promise(snippets.script, fresh=fresh)
-        script = Offer(chapter.path, 1, "the script", promise, verdicts)
-        offers.append(replace(script, seconds=executed.run.seconds))
+        script = Offer(chapter.path, 1, "script", promise, verdicts)
+        offers.append(dataclasses.replace(script, seconds=executed.run.seconds))
     return offers
 
 
-def _seconds(executed: Executed, program: Program) -> float:
-    cells = {program.cell, *(cell for cell, _ in program.kept)}
-    return sum(executed.run.results[cell].seconds for cell in cells)
-
-
-def _whole(executed: Executed, cell: int) -> Callable[[], str | None]:
-    def make() -> str | None:
-        try:
-            return programs_by_cell(executed).whole(cell).text
-        except NoFaithfulProgram:
-            return None
-
-    return make
-
-
 def settled(snippets: Snippets, offers: Iterable[Offer]) -> Snippets:
-    """The snippets without the programs that were found not to hold.
-
-    Where what stands above the cell holds as a whole, it takes their place.
-    """
+    """The snippets as they were verified: lengthened, or without those that fail."""
     programs, reasons = [*snippets.programs], dict(snippets.reasons)
     for offer in offers:
-        if offer.cell is None:
+        verdict = offer.verdict
+        if offer.program is None or verdict is None:
             continue
-        if (text := offer.stands_in) is not None:
-            programs[offer.cell] = Program(text, offer.cell, is_whole=True)
-        elif offer.error is not None:
-            programs[offer.cell] = None
-            reasons[offer.cell] = "run by itself, this cell gives something else."
-    return replace(snippets, programs=programs, reasons=reasons)
+        if not verdict.is_good:
+            programs[offer.program.cell] = None
+            reasons[offer.program.cell] = _REASONS[verdict.word]
+        elif verdict.added:
+            programs[offer.program.cell] = offer.with_added(verdict.added)
+    return dataclasses.replace(snippets, programs=programs, reasons=reasons)
+
+
+_REASONS = {
+    NEEDS_FILES: "run by itself, this cell lacks the files beside its page.",
+    DIFFERS: "run by itself, this cell gives something else.",
+}
+
+
+def unverified(offers: Iterable[Offer]) -> Iterator[PageError]:
+    """One error for a page that keeps verdicts and lacks some of them.
+
+    A page that keeps none is counted with what waits, and is no error.
+    """
+    waiting = [offer for offer in offers if offer.waits]
+    if waiting and waiting[0].verdicts.path.exists():
+        listed = ", ".join(offer.what for offer in waiting)
+        yield PageError(
+            waiting[0].path,
+            waiting[0].line,
+            f"not verified as they stand: {listed}",
+            "run 'python -m executed_book verify', and commit what it writes",
+        )
 
 
 def count(offers: Sequence[Offer]) -> str:
-    """How many of the offers have been run, in words."""
-    waiting = sum(offer.waits for offer in offers)
-    whole = sum(offer.stands_in is not None for offer in offers)
-    said = f"{len(offers)} programs and scripts: "
-    said += f"{len(offers) - waiting} verified" if waiting else "all verified"
-    if whole:
-        said += f" ({whole} hold only with all that stands above their cell)"
+    """How many of the offers gave what, in words."""
+    verdicts = [offer.verdict for offer in offers]
+    words = [verdict.word for verdict in verdicts if verdict is not None]
+    lengthened = sum(
+        verdict is not None and bool(verdict.added) for verdict in verdicts
+    )
+    counts = [
+        f"{words.count(HELD)} held",
+        f"{words.count(VARIES)} ran and vary",
+        f"{lengthened} of these lengthened",
+        f"{words.count(NEEDS_FILES)} need files",
+        f"{words.count(DIFFERS)} failed",
+    ]
+    said = f"{len(offers)} programs and scripts: {', '.join(counts)}"
+    waiting = len(offers) - len(words)
     if waiting:
-        said += f", {waiting} wait for 'python -m executed_book verify'"
+        said += f"; {waiting} were not verified: run `python -m executed_book verify`"
     return said
 
 
 class _Trial(ProgramTask):
     """One program, run as readers run it; tells when it has ended."""
 
-    def __init__(self, promise: Promise, told: Callable[[Ran], None]) -> None:
-        super().__init__(promise.text, fresh=promise.fresh, limit=LIMIT)
-        self._told = told
+    def __init__(self, offer: Offer, text: str, ended: Callable[[Ran], None]) -> None:
+        names = offer.values if offer.promise.raises is None else ()
+        text += tail(names) if names else ""
+        super().__init__(text, fresh=offer.promise.fresh, limit=LIMIT)
+        self._ended = ended
 
     def ended(self, worker: Worker, status: int | None, late: bool) -> bool:
         again = super().ended(worker, status, late)
         if self.ran is not None:
-            self._told(self.ran)
+            self._ended(self.ran)
         return again
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """What one run showed: a problem in words, and the names that hold other values."""
+
+    problem: str | None
+    other: frozenset[str] = frozenset()
+    needs_files: bool = False
+
+    @property
+    def is_good(self) -> bool:
+        return self.problem is None and not self.other
+
+
+def _outcome(offer: Offer, ran: Ran) -> _Outcome:
+    stdout, values = told(ran.stdout)
+    problem = offer.promise.problem(dataclasses.replace(ran, stdout=stdout))
+    other = {
+        name
+        for name, text in offer.values.items()
+        if name in values and same_output(text, values[name], rtol=RTOL)
+    }
+    lacks = (ran.raised or "").startswith(("FileNotFoundError", "ModuleNotFoundError"))
+    return _Outcome(problem, frozenset(other), lacks)
+
+
+def compiled_into(folder: Path) -> dict[str, str]:
+    """Variables with which JAX keeps everything that it compiles."""
+    return {
+        "JAX_COMPILATION_CACHE_DIR": str(folder),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+    }
 
 
 def verify(
@@ -186,31 +277,17 @@ def verify(
     if not waiting:
         return
     with progress.steps(len(waiting), "programs run alone") as step:
-        failed = _shared(waiting, jobs, step)
-        failed = _alone(failed)
-        for offer, problem in failed:
-            _note_instead(offer, problem)
-
-
-def _shared(
-    waiting: Sequence[Offer], jobs: int, step: Callable[[], None]
-) -> list[tuple[Offer, str]]:
-    """Run several at once; those that fail."""
-    with run_folder() as folder:
-        return _run(waiting, jobs, compiled_into(folder / "compiled"), step)
-
-
-def compiled_into(folder: Path) -> dict[str, str]:
-    """Variables with which JAX keeps everything that it compiles."""
-    return {
-        "JAX_COMPILATION_CACHE_DIR": str(folder),
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
-    }
-
-
-def _alone(failed: Sequence[tuple[Offer, str]]) -> list[tuple[Offer, str]]:
-    return _run([offer for offer, _ in failed], 1, {}, lambda: None)
+        with run_folder() as folder:
+            failed = _run(waiting, jobs, compiled_into(folder / "compiled"), step)
+        failed = _run(failed, 1, {}, lambda: None)
+    if not failed:
+        return
+    with open_workers({}) as workers:
+        for offer in failed:
+            progress.note(
+                f"  {offer.path.stem}, {offer.what}: looking for what it needs"
+            )
+            _repair(offer, workers)
 
 
 def _run(
@@ -218,20 +295,20 @@ def _run(
     jobs: int,
     variables: dict[str, str],
     step: Callable[[], None],
-) -> list[tuple[Offer, str]]:
-    """Run all; note those that hold, return the others with what is wrong."""
-    failed: list[tuple[Offer, str]] = []
+) -> list[Offer]:
+    """Run all; note those that hold, return the others."""
+    failed: list[Offer] = []
 
-    def told(offer: Offer, ran: Ran) -> None:
-        problem = offer.promise.problem(ran)
-        if problem is None:
-            offer.verdicts.note(offer.promise, None)
+    def ended(offer: Offer, ran: Ran) -> None:
+        outcome = _outcome(offer, ran)
+        if outcome.is_good:
+            _note(offer)
         else:
-            failed.append((offer, problem))
+            failed.append(offer)
         step()
 
     tasks = [
-        _Trial(offer.promise, lambda ran, offer=offer: told(offer, ran))  # type: ignore[misc]
+        _Trial(offer, offer.promise.text, lambda ran, offer=offer: ended(offer, ran))  # type: ignore[misc]
         for offer in offers
     ]
     if tasks:
@@ -240,12 +317,94 @@ def _run(
     return failed
 
 
-def _note_instead(offer: Offer, problem: str) -> None:
-    """Keep what is wrong with an offer, and what readers get in its place."""
-    text = offer.instead()
-    if text is not None and text != offer.promise.text:
-        whole = replace(offer, promise=replace(offer.promise, text=text))
-        if not _run([whole], 1, {}, lambda: None):
-            offer.verdicts.note(offer.promise, problem, instead=text)
-            return
-    offer.verdicts.note(offer.promise, problem)
+def _note(
+    offer: Offer,
+    added: tuple[tuple[int, int], ...] = (),
+    text: str = "",
+    unstable: Iterable[str] = (),
+) -> None:
+    unknown = {n for n, said in offer.values.items() if said.startswith(UNKNOWN)}
+    listed = ", ".join(sorted(unknown | set(unstable)))
+    note = f"not compared: {listed}" if listed else ""
+    word = VARIES if offer.varies else HELD
+    offer.verdicts.note(offer.promise, offer.what, Verdict(word, added, text, note))
+
+
+# -- lengthening what does not hold
+
+
+def _repair(offer: Offer, workers: Workers) -> None:
+    """Find the fewest, nearest earlier statements with which an offer holds."""
+
+    def attempt(text: str) -> _Outcome:
+        found: list[_Outcome] = []
+        trial = _Trial(offer, text, lambda ran: found.append(_outcome(offer, ran)))
+        Pool(workers, 1).run([trial])
+        return found[0]
+
+    short = attempt(offer.promise.text)
+    candidates = list(_candidates(offer))
+    every = offer.with_added(candidates)
+    long = short if every is None or not candidates else attempt(every.text)
+    # What not even all that stands above makes equal is not the same twice.
+    unstable = long.other
+    if long.problem is not None:
+        word = NEEDS_FILES if long.needs_files else DIFFERS
+        note = short.problem or ", ".join(short.other)
+        offer.verdicts.note(offer.promise, offer.what, Verdict(word, note=_short(note)))
+        return
+
+    def holds(added: Sequence[tuple[int, int]]) -> bool:
+        program = offer.with_added(added)
+        if program is None:
+            return False
+        outcome = attempt(program.text) if added else short
+        return outcome.problem is None and outcome.other <= unstable
+
+    added = nearest(holds, candidates)
+    program = offer.with_added(added) if added else None
+    text = offer.key_of(program) if program is not None else ""
+    _note(offer, tuple(sorted(added)), text, unstable)
+
+
+def _short(problem: str) -> str:
+    """A problem on one line."""
+    return " | ".join(line.strip() for line in problem.strip().split("\n"))[:300]
+
+
+def _candidates(offer: Offer) -> Iterator[tuple[int, int]]:
+    """The statements above that the program lacks, the nearest first."""
+    if offer.program is None or offer.programs is None:
+        return
+    kept = {(cell + 1, line) for cell, line in offer.program.kept}
+    for place in reversed(offer.programs().above(offer.program.cell)):
+        if place not in kept:
+            yield place
+
+
+def nearest(
+    holds: Callable[[Sequence[tuple[int, int]]], bool],
+    candidates: Sequence[tuple[int, int]],
+) -> list[tuple[int, int]]:
+    """The few of `candidates`, the first rather than the last, that make `holds` true.
+
+    All of them do. Each round finds the first of them up to which all are enough: that
+    one is needed, and those before it are looked through for what is still missing.
+
+    >>> nearest(lambda some: {3, 5} <= set(some), [1, 2, 3, 4, 5, 6, 7])
+    [5, 3]
+    """
+    needed: list[tuple[int, int]] = []
+    for _ in range(_MOST_REPAIRS):
+        if holds(needed):
+            return needed
+        low, high = 0, len(candidates)  # up to `high` they are enough
+        while high - low > 1:
+            middle = (low + high) // 2
+            if holds([*needed, *candidates[:middle]]):
+                high = middle
+            else:
+                low = middle
+        needed.append(candidates[high - 1])
+        candidates = candidates[: high - 1]
+    return needed if holds(needed) else [*needed, *candidates]

@@ -26,7 +26,7 @@ TAGS = frozenset(
 #: What a cell's options may be called.
 OPTIONS = frozenset(
     {"tags", "raises", "warns", "alt", "check", "load", "mystnb", "no-program"}
-    | {"fails-on"}
+    | {"fails-on", "needs", "needs-not"}
 )
 
 #: What notebook programs note in a cell for themselves: it changes nothing here.
@@ -37,7 +37,10 @@ _NOTES = frozenset(
 )
 
 #: Options that are text.
-_TEXTS = ("raises", "warns", "alt", "check", "no-program", "fails-on", "load")
+_TEXTS = (
+    *("raises", "warns", "alt", "check", "no-program", "fails-on", "load", "needs"),
+    "needs-not",
+)
 
 #: Platforms and a reason.
 _PLATFORMS = re.compile(r"[a-z]+(, *[a-z]+)*: \S")
@@ -204,6 +207,8 @@ def cell_options(
             texts[name.replace("-", "_")] = value
     texts.pop("load", None)
     fields = {"tags": tags & TAGS, "options": said, **texts}
+    for name in ("needs", "needs_not"):
+        fields[name] = tuple((texts[name] or "").replace(",", " ").split())
     fields["may_raise"] = "raises-exception" in tags
     fields["is_skipped"] = "skip-execution" in tags
     return fields, errors

@@ -195,20 +195,26 @@ def with_jax(path: Path, jax: str) -> None:
     path.unlink()
 
 
-@pytest.fixture
-def of_another_jax(pinned: TinyBook) -> TinyBook:
+@pytest.fixture(scope="module")
+def recorded_once(pinned_once: TinyBook, tmp_path_factory) -> TinyBook:
     """A book that was accepted with this JAX and recorded with another one."""
-    pinned.chapter(
+    book = copy_of(pinned_once, tmp_path_factory.mktemp("recorded"))
+    book.chapter(
         "one",
         "import jax",
         "print(jax.default_backend() == 'cpu')",
         ":tags: [device]\nprint(jax.devices()[0].device_kind)\nassert jax",
     )
-    assert pinned.run("pin")[0] == 0
-    status, output = pinned.run_on_a_device("record", "--only", "one")
+    assert book.run("pin")[0] == 0
+    status, output = book.run_on_a_device("record", "--only", "one")
     assert status == 0, output
-    with_jax(pinned.stored("one", "pretend"), "0.9.9")
-    return pinned
+    with_jax(book.stored("one", "pretend"), "0.9.9")
+    return book
+
+
+@pytest.fixture
+def of_another_jax(recorded_once: TinyBook, tmp_path: Path) -> TinyBook:
+    return copy_of(recorded_once, tmp_path)
 
 
 def test_the_tab_names_the_other_jax(of_another_jax):

@@ -115,8 +115,12 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What became of one cell's program: `right`, `wrong` or `refused`, and why."""
+class Judged:
+    """What became of one cell's program, and why.
+
+    It is `right`, or it is not: `lengthened` holds all that stands above its cell and
+    is right, `caught` is offered to nobody, and so is what was `refused`.
+    """
 
     page: str
     cell: int
@@ -124,11 +128,8 @@ class Verdict:
     why: str = ""
     text: str = ""
 
-    @property
-    def is_bad(self) -> bool:
-        """Whether it is wrong, or refused without being one of the unclear pages."""
-        return self.kind != "right"
 
+KINDS = ("right", "lengthened", "refused", "caught")
 
 Cells = list[SourceCell]
 
@@ -185,25 +186,30 @@ def informed(cells: Sequence[SourceCell], shown: Sequence[Shown]) -> Cells:
 
 
 def judge(
-    pages: Mapping[str, Sequence[SourceCell]],
-    executed: Mapping[str, list[Shown]],
-    whole: bool = False,
-) -> list[Verdict]:
-    """A verdict on the program of every cell of every page, or on the whole ones."""
-    verdicts: list[Verdict] = []
+    pages: Mapping[str, Sequence[SourceCell]], executed: Mapping[str, list[Shown]]
+) -> list[Judged]:
+    """A verdict on the program of every cell of every page."""
+    found: list[Judged] = []
     made: list[tuple[str, int, Program]] = []
+    longer: dict[tuple[str, int], Program] = {}
     for name, cells in pages.items():
         check_announcements(name, cells, executed[name])
         programs = Programs(Page(informed(cells, executed[name])), HEADER)
         for k in range(len(cells)):
             try:
-                p = programs.whole(k) if whole else programs.of(k)
-                made.append((name, k, p))
+                made.append((name, k, programs.of(k)))
+                longer[name, k] = programs.of(k, programs.above(k))
             except NoFaithfulProgram as refusal:
-                verdicts.append(Verdict(name, k, "refused", str(refusal)))
-    verdicts += compared(pages, executed, made)
+                found.append(Judged(name, k, "refused", str(refusal)))
+    short = list(compared(pages, executed, made))
+    found += [one for one in short if one.kind == "right"]
+    again = [(v.page, v.cell) for v in short if v.kind != "right"]
+    whole = [(*key, longer[key]) for key in again if key in longer]
+    for one in compared(pages, executed, whole):
+        kind = "lengthened" if one.kind == "right" else "caught"
+        found.append(replace(one, kind=kind))
     order = {name: i for i, name in enumerate(pages)}
-    return sorted(verdicts, key=lambda v: (order[v.page], v.cell))
+    return sorted(found, key=lambda v: (order[v.page], v.cell))
 
 
 def check_announcements(
@@ -219,13 +225,13 @@ def compared(
     pages: Mapping[str, Sequence[SourceCell]],
     executed: Mapping[str, list[Shown]],
     made: Sequence[tuple[str, int, Program]],
-) -> Iterator[Verdict]:
+) -> Iterator[Judged]:
     fresh = [i for i, (_, _, p) in enumerate(made) if p.sets_environment]
     runs = run_programs([p.text for _, _, p in made], fresh=fresh)
     for (name, k, p), run in zip(made, runs, strict=True):
         found = difference(pages[name][k], executed[name][k], run)
         why = f"{found}\n{run.stderr[-400:]}" if found else ""
-        yield Verdict(name, k, "wrong" if found else "right", why, p.text)
+        yield Judged(name, k, "wrong" if found else "right", why, p.text)
 
 
 def difference(cell: SourceCell, page: Shown, run: Ran) -> str | None:
@@ -251,14 +257,14 @@ def raised_otherwise(announced: str, expected: str, run: Ran) -> str | None:
     return str(found) if found else None
 
 
-def counts(verdicts: Iterable[Verdict]) -> str:
-    """How many programs, and how many pages, are right, wrong and refused."""
+def counts(verdicts: Iterable[Judged]) -> str:
+    """How many programs, and how many pages, are right, lengthened and so on."""
     listed = list(verdicts)
     worst: dict[str, str] = {}
-    rank = {"right": 0, "refused": 1, "wrong": 2}
+    rank = {kind: i for i, kind in enumerate(KINDS)}
     for v in listed:
         worst[v.page] = max(worst.get(v.page, "right"), v.kind, key=rank.__getitem__)
-    kinds = ("right", "wrong", "refused")
+    kinds = KINDS
     of = {k: sum(v.kind == k for v in listed) for k in kinds}
     pages = {k: sum(w == k for w in worst.values()) for k in kinds}
     return (

@@ -137,6 +137,7 @@ def test_options_become_the_fields_of_a_cell():
         check="carry-type",
         no_program="it is about the shell",
         fails_on="gpu, tpu: no such kernel",
+        needs="x, first-step",
     )
     assert errors == []
     assert fields.pop("options")["alt"] == "A line"
@@ -148,6 +149,8 @@ def test_options_become_the_fields_of_a_cell():
         "check": "carry-type",
         "no_program": "it is about the shell",
         "fails_on": "gpu, tpu: no such kernel",
+        "needs": ("x", "first-step"),
+        "needs_not": (),
         "may_raise": True,
         "is_skipped": True,
     }

@@ -23,13 +23,14 @@ import builtins
 import io
 import re
 import tokenize
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from . import known
+from . import libraries
 from .cells import ParsedCell, SourceCell
-from .page import DEFINITIONS, Page, Statement, bindings
+from .names import DEFINITIONS
+from .slicing import CodeStatement, Page, bindings
 
 _COMPOUND = (
     ast.FunctionDef,
@@ -53,8 +54,6 @@ _ENVIRONMENT = re.compile(
 _SHOWS_SOURCE = re.compile(
     r"\btraceback\b|\binspect\b|__traceback__|exc_info|linecache|\.exception\("
 )
-# Statements that print nothing, whatever stands in them.
-_SILENT = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef)
 _CALLBACKS = re.compile(r"debug\.|callback")
 _INDENT = "    "
 
@@ -67,14 +66,11 @@ class Program:
         text: the program.
         cell: index of the cell it is of.
         kept: the earlier statements it holds, as (cell, line in the cell).
-        is_whole: whether these are all that stand above the cell, and not only those
-            that it was found to depend on.
     """
 
     text: str
     cell: int
     kept: tuple[tuple[int, int], ...] = ()
-    is_whole: bool = False
 
     @property
     def sets_environment(self) -> bool:
@@ -123,51 +119,41 @@ class Programs:
 
     >>> page = Page([SourceCell("a = [1]"), SourceCell("b = 2"), SourceCell("a")])
     >>> made = Programs(page, "# here")
-    >>> made.of(2).kept, made.whole(2).kept, made.whole(2).is_whole
-    (((0, 1),), ((0, 1), (1, 1)), True)
+    >>> made.of(2).kept, made.of(2, [(2, 1)]).kept, made.above(2)
+    (((0, 1),), ((0, 1), (1, 1)), [(1, 1), (2, 1)])
     """
 
     def __init__(self, page: Page, header: str) -> None:
         self.page = page
         self.header = header
-        self._texts: dict[tuple[int, bool, bool], list[_Piece]] = {}
+        self._texts: dict[tuple[int, bool], list[_Piece]] = {}
 
-    def of(self, k: int) -> Program:
+    def of(self, k: int, added: Collection[tuple[int, int]] = ()) -> Program:
         """Cell `k` preceded by the statements of the page that it depends on.
+
+        `added` are further statements, as (cell, line), both from 1.
 
         Raises:
             NoFaithfulProgram: no program could be told to do what the page does.
         """
-        return self._program(k, self.page.needed(k), is_whole=False)
-
-    def whole(self, k: int) -> Program:
-        """Cell `k` preceded by all statements above it, in the page's order.
-
-        It is there for a cell whose program was run and found to show something else
-        than the page does.
-
-        Raises:
-            NoFaithfulProgram: a cell above holds what is not Python.
-        """
-        return self._program(k, self.page.above(k), is_whole=True)
-
-    def _program(self, k: int, indices: list[int], is_whole: bool) -> Program:
         page = self.page
-        statements = [page.statements[i] for i in indices]
+        more = [s.index for s in page.statements if (s.cell + 1, s.first) in added]
+        statements = [page.statements[i] for i in page.needed(k, more)]
         cell = page.cells[k]
         if not cell.is_python:
             return Program("\n".join([self.header, *cell.lines, ""]), k)
         marked = not self._shows_source(statements, k)
-        pieces = [p for s in statements for p in self._earlier(s, marked, is_whole)]
-        pieces = [*pieces, *self._target(k, marked)]
-        pieces = _awaiting(page, pieces)
-        if is_whole:  # the page's imports stay where they are
-            pieces = [replace(p, is_import=not p.statement) for p in pieces]
-        ordered = _ordered(pieces)
+        pieces = [p for s in statements for p in self._earlier(s, marked)]
+        pieces = _awaiting(page, [*pieces, *self._target(k, marked)])
         kept = tuple((s.cell, s.first) for s in statements)
-        return Program(_assemble(self.header, _first(ordered)), k, kept, is_whole)
+        return Program(_assemble(self.header, _first(_ordered(pieces))), k, kept)
 
-    def _shows_source(self, statements: Iterable[Statement], k: int) -> bool:
+    def above(self, k: int) -> list[tuple[int, int]]:
+        """All statements above cell `k` that run on the page, as `added` takes them."""
+        above = (s for s in self.page.statements if s.cell < k and s.runs)
+        return [(s.cell + 1, s.first) for s in above]
+
+    def _shows_source(self, statements: Iterable[CodeStatement], k: int) -> bool:
         if not self._may_show_source:
             return False
         kept = [*statements, *self.page.of(k)]
@@ -186,24 +172,18 @@ class Programs:
 
     # -- earlier statements
 
-    def _earlier(
-        self, statement: Statement, marked: bool, is_whole: bool
-    ) -> list[_Piece]:
+    def _earlier(self, statement: CodeStatement, marked: bool) -> list[_Piece]:
         """The pieces of an earlier statement; `marked` is whether `_ =` is put in."""
-        key = statement.index, marked, is_whole
+        key = statement.index, marked
         if key not in self._texts:
-            self._texts[key] = list(self._written(statement, marked, is_whole))
+            self._texts[key] = list(self._written(statement, marked))
         return self._texts[key]
 
-    def _written(
-        self, statement: Statement, marked: bool, is_whole: bool
-    ) -> Iterator[_Piece]:
+    def _written(self, statement: CodeStatement, marked: bool) -> Iterator[_Piece]:
         page, lines = self.page, self.page.cells[statement.cell].lines
         first = _comment_above(lines, statement.first)
         text = "\n".join(lines[first - 1 : statement.last])
         silent = page.is_silent(statement)
-        if is_whole and page.cells[statement.cell].source.prints is not False:
-            silent &= isinstance(statement.node, _SILENT)
         if not silent or statement.fails:
             yield from self._turned_away(statement, text, silent)
             return
@@ -214,7 +194,7 @@ class Programs:
         yield _piece(page, statement, text)
 
     def _turned_away(
-        self, statement: Statement, text: str, silent: bool
+        self, statement: CodeStatement, text: str, silent: bool
     ) -> Iterator[_Piece]:
         """A statement whose output, or whose failure, an earlier cell has shown."""
         managers, modules = [], {"contextlib"}
@@ -232,7 +212,7 @@ class Programs:
         note = "  # shown by an earlier cell"
         text = f"with {', '.join(managers)}:{note}\n{body}"
         piece = _piece(self.page, statement, text)
-        below = self.page.needs[statement.index].prints_below
+        below = self.page.found[statement.index].prints_below
         yield from _below(piece) if below and not silent else [piece]
 
     # -- the cell itself
@@ -270,12 +250,12 @@ class _Piece:
     writes: bool = False
     is_compound: bool = False
     # The statement it is, if it is one of the page.
-    statement: Statement | None = None
+    statement: CodeStatement | None = None
 
 
-def _piece(page: Page, statement: Statement, text: str) -> _Piece:
+def _piece(page: Page, statement: CodeStatement, text: str) -> _Piece:
     compound = isinstance(statement.node, _COMPOUND) or text.startswith("with ")
-    needs = page.needs[statement.index]
+    needs = page.found[statement.index]
     return _Piece(
         _without_blank_lines(text) if compound else text,
         statement.cell,
@@ -287,7 +267,7 @@ def _piece(page: Page, statement: Statement, text: str) -> _Piece:
     )
 
 
-def _may_move(page: Page, statement: Statement) -> bool:
+def _may_move(page: Page, statement: CodeStatement) -> bool:
     """Whether an import may stand above all that is no import.
 
     Not if the page gives its name another value, even that of another import; and a
@@ -298,7 +278,7 @@ def _may_move(page: Page, statement: Statement) -> bool:
     return bound_once and not any(hasattr(builtins, name) for name in names)
 
 
-def _failure(page: Page, statement: Statement) -> str:
+def _failure(page: Page, statement: CodeStatement) -> str:
     """The class to suppress for a statement that raises what its cell announces."""
     name = (page.cells[statement.cell].source.raises or "").partition(":")[0]
     found = getattr(builtins, name, None)
@@ -321,7 +301,7 @@ def _below(piece: _Piece) -> Iterator[_Piece]:
     yield _Piece("sys.stdout.flush()\n_ = os.dup2(_shown, 1)", piece.cell)
 
 
-def _source(page: Page, statement: Statement) -> str:
+def _source(page: Page, statement: CodeStatement) -> str:
     lines = page.cells[statement.cell].lines
     return "\n".join(lines[statement.first - 1 : statement.last])
 
@@ -343,7 +323,7 @@ Edit = tuple[int, int, str]
 
 
 def _shown(
-    page: Page, cell: ParsedCell, statement: Statement, marked: bool
+    page: Page, cell: ParsedCell, statement: CodeStatement, marked: bool
 ) -> Iterator[Edit]:
     node = statement.node
     if not (isinstance(node, ast.Expr) and node is cell.nodes[-1]):
@@ -393,8 +373,8 @@ def printed(node: ast.Expr, lines: Sequence[str]) -> Iterator[Edit]:
     yield node.end_lineno or node.lineno, node.end_col_offset or 0, closing
 
 
-def _silenced(page: Page, statement: Statement, marked: bool) -> Iterator[Edit]:
-    if "_" in page.names_used or not marked:
+def _silenced(page: Page, statement: CodeStatement, marked: bool) -> Iterator[Edit]:
+    if "_" in page.names_read or not marked:
         return
     for node in _bare_expressions(statement.node):
         drawn = _draws(page, node.value)
@@ -426,14 +406,16 @@ def _has_value(page: Page, value: ast.expr) -> bool:
         return not (isinstance(value, ast.Constant) and value.value is None)
     path = _dotted(value.func, page)
     if path:
-        return not path.startswith(known.GIVES_NONE) and not _draws(page, value)
+        return not path.startswith(libraries.GIVES_NONE) and not _draws(page, value)
     if isinstance(value.func, ast.Attribute):
         name = value.func.attr
-        gives_none = name in known.CONTAINER_MUTATORS and not _is_update(value.func)
-        return not (gives_none or page.method_gives_none(name) or _draws(page, value))
+        gives_none = name in libraries.METHODS_GIVE_NONE and not _is_update(value.func)
+        return not (gives_none or page.gives_none(f".{name}") or _draws(page, value))
     if isinstance(value.func, ast.Name):
         name = value.func.id
-        return name not in known.NONE_BUILTINS and not page.gives_none(name)
+        return f"builtins.{name}" not in libraries.GIVES_NONE and not page.gives_none(
+            name
+        )
     return True
 
 
@@ -623,7 +605,8 @@ def _ordered(pieces: Iterable[_Piece]) -> list[_Piece]:
 def _is_installed(piece: _Piece) -> bool:
     if piece.statement is None:
         return True
-    return all(known.is_known(f"{path}.") for _, path in bindings(piece.statement.node))
+    paths = (path for _, path in bindings(piece.statement.node))
+    return all(map(libraries.is_known, paths))
 
 
 def _first(pieces: Sequence[_Piece]) -> list[_Piece]:

@@ -1,0 +1,106 @@
+"""`verify`: run the programs of the pages by themselves, and keep what they gave."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Collection
+
+from ..book import Book, execute, verdict_path
+from ..errors import PageError, raise_all
+from ..model import Chapter, Value
+from ..programs import verify as programs
+from ..programs.cells import SourceCell, parse
+from ..programs.names import bound_names
+from ..programs.values import question
+from ..programs.verify import Values
+from ..running.progress import Progress
+from ..settings import Settings
+
+
+def verify(
+    settings: Settings, progress: Progress, longest: float = float("inf")
+) -> None:
+    """Run the programs whose verdicts are missing or stale, and keep what they gave.
+
+    Programs that are expected to run for more than `longest` seconds go on waiting.
+
+    Raises:
+        BookError: a chapter fails, or a program does not give what its page shows.
+    """
+    rules = settings.rules - {"programs"}
+    book = execute(dataclasses.replace(settings, rules=rules), progress)
+    raise_all(book.errors)
+    waiting = {d for d, offers in book.offers.items() if any(o.waits for o in offers)}
+    if waiting:
+        values = page_values(settings, progress, waiting)
+        offers = [
+            dataclasses.replace(offer, values=values.get((docname, offer.what), {}))
+            for docname in sorted(waiting)
+            for offer in book.offers[docname]
+        ]
+        programs.verify(offers, settings.jobs, progress, longest)
+    _forget(settings, book)
+    progress.note(book.count_programs())
+    raise_all(_failed(book))
+
+
+def _failed(book: Book) -> list[PageError]:
+    every = (offer.error for offers in book.offers.values() for offer in offers)
+    return [error for error in every if error is not None]
+
+
+def _forget(settings: Settings, book: Book) -> None:
+    """Leave out what no page offers any more."""
+    for offers in book.offers.values():
+        if offers:
+            offers[0].verdicts.keep_only([offer.promise for offer in offers])
+    if settings.only is None and settings.programs is not None:
+        kept = {verdict_path(settings, docname) for docname in book.offers}
+        for path in set(settings.programs.rglob("*.txt")) - kept:
+            path.unlink()
+
+
+def page_values(
+    settings: Settings, progress: Progress, docnames: Collection[str]
+) -> dict[tuple[str, str], Values]:
+    """What the names that each cell binds hold on its page, described as text.
+
+    The chapters are executed once more, and asked after each cell; what they said is
+    kept as runs are. The keys are a chapter and how an offer calls the cell.
+    """
+    asking = dataclasses.replace(
+        settings,
+        cache=settings.cache / "values",
+        outputs=None,
+        programs=None,
+        rules=frozenset(),
+        only=frozenset(docnames),
+    )
+    book = execute(asking, progress, choose=_asked)
+    return {
+        (docname, f"cell {cell.number}"): _told(result.values[-1].text)
+        for docname, executed in book.executed.items()
+        for cell, result in executed
+        if result.values
+    }
+
+
+def _told(text: str) -> dict[str, str]:
+    found: dict[str, str] = json.loads(text) if text.startswith("{") else {}
+    return found
+
+
+def _asked(chapter: Chapter) -> Chapter:
+    """A chapter that describes what each of its cells binds."""
+    for cell in chapter.cells:
+        names = bound_by(cell.source) if not cell.is_skipped else set()
+        values = (Value("eval", question(names), cell.line),) if names else ()
+        chapter = chapter.with_cells([cell.number], values=values)
+    return dataclasses.replace(chapter, leading=())
+
+
+def bound_by(source: str) -> set[str]:
+    """The names that a cell's source binds."""
+    nodes = parse(SourceCell(source, raises="")).nodes
+    return {name for name in bound_names(nodes) if not name.startswith("_")}

@@ -1,0 +1,159 @@
+"""What names hold, as text that is the same wherever they were made in the same way.
+
+A page and a program each describe the names that a cell binds, in the process that made
+them, and the texts are compared as outputs are: numbers up to a tolerance. An array is
+described by its type, its shape, and two sums that tell of each of its elements.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+import types
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+#: What begins the description of a value that has none: the name of its type follows.
+UNKNOWN = "?"
+
+#: What a program writes before the descriptions.
+MARK = "\x1e"
+
+_DEEPEST = 8
+_LONGEST = 60
+_MOST = 400
+
+
+def described(namespace: Mapping[str, Any], names: Iterable[str]) -> str:
+    """The descriptions of some names, in JSON; those that are not bound are left out.
+
+    >>> described({"a": [1, 2.5], "b": print}, ["a", "b", "c"])
+    '{"a": "list 1 2.50000", "b": "builtin_function_or_method print"}'
+    """
+    there = [name for name in names if name in namespace]
+    return json.dumps({name: describe(namespace[name]) for name in there})
+
+
+def describe(value: Any) -> str:
+    """One value, as text."""
+    try:
+        parts = []
+        for part in _parts(value, _DEEPEST):
+            parts.append(part)
+            if len(parts) == _MOST:
+                break
+        return " ".join(parts)
+    except Exception as error:  # a deleted array, a proxy, whatever a page may make
+        return f"{UNKNOWN}{type(value).__name__} {type(error).__name__}"
+
+
+def _parts(value: Any, deep: int) -> Iterator[str]:
+    kind = type(value).__name__
+    if value is None or isinstance(value, bool | int | complex | range | slice):
+        yield repr(value)
+    elif isinstance(value, float):
+        yield _number(value)
+    elif isinstance(value, str | bytes):
+        data = value.encode("utf-8", "replace") if isinstance(value, str) else value
+        short = len(data) <= _LONGEST
+        yield repr(value) if short else f"{kind}[{len(data)}]#{zlib.crc32(data):x}"
+    elif isinstance(value, types.ModuleType) or callable(value):
+        name = getattr(value, "__name__", None)
+        yield f"{kind} {name}" if name else f"{UNKNOWN}{kind}"
+    elif not deep:
+        yield f"{UNKNOWN}{kind}"
+    elif isinstance(value, Mapping):
+        yield kind
+        for key, inner in value.items():
+            yield f"{key!s}:"
+            yield from _parts(inner, deep - 1)
+    elif isinstance(value, list | tuple):
+        yield kind
+        for inner in value:
+            yield from _parts(inner, deep - 1)
+    elif isinstance(value, set | frozenset):
+        yield kind
+        yield from sorted(describe(inner) for inner in value)
+    elif _is_array(value):
+        yield _array(value)
+    elif dataclasses.is_dataclass(value):
+        yield kind
+        for field in dataclasses.fields(value):
+            yield from _parts(getattr(value, field.name, None), deep - 1)
+    else:
+        yield from _tree(value, deep)
+
+
+def _number(value: float) -> str:
+    return f"{value:.5e}" if value and not 1e-4 < abs(value) < 1e6 else f"{value:.5f}"
+
+
+def _is_array(value: Any) -> bool:
+    return hasattr(value, "dtype") and hasattr(value, "shape")
+
+
+def _array(value: Any) -> str:
+    import numpy as np
+
+    shape = ",".join(map(str, value.shape))
+    head = f"{value.dtype}[{shape}]"
+    if "key<" in head:
+        return " ".join([head, *repr(value).partition("overlaying:")[2].split()])
+    if not value.size:
+        return head
+    if hasattr(value, "is_fully_addressable") and not value.is_fully_addressable:
+        return f"{UNKNOWN}{head}"
+    data = np.asarray(value)
+    if data.dtype.kind not in "biufcV":
+        return f"{UNKNOWN}{head}"
+    if data.dtype.kind == "c":
+        data = np.stack([data.real, data.imag])
+    flat = np.abs(data.astype(np.float64).ravel())
+    signed = data.astype(np.float64).ravel()
+    # Sums of what has one sign, so that rounding stays as small as it is in the parts.
+    above = signed + float(np.max(flat, initial=0.0))
+    weighted = np.linspace(1.0, 2.0, flat.size) * above
+    return f"{head} {_number(float(flat.mean()))} {_number(float(weighted.mean()))}"
+
+
+def _tree(value: Any, deep: int) -> Iterator[str]:
+    kind, jax = type(value).__name__, sys.modules.get("jax")
+    if jax is None or isinstance(value, jax.core.Tracer):
+        yield f"{UNKNOWN}{kind}"
+        return
+    leaves = jax.tree_util.tree_leaves(value)
+    if any(leaf is value for leaf in leaves):
+        yield f"{UNKNOWN}{kind}"
+        return
+    yield kind
+    for leaf in leaves:
+        yield from _parts(leaf, deep - 1)
+
+
+def tail(names: Iterable[str]) -> str:
+    """What a program gets at its end, to write the descriptions of names to stdout."""
+    listed = ", ".join(map(repr, sorted(names)))
+    return (
+        f"\nfrom {__name__} import described as _described\n"
+        f"print({MARK!r} + _described(globals(), [{listed}]))\n"
+    )
+
+
+def told(stdout: str) -> tuple[str, dict[str, str]]:
+    """What a program printed itself, and the descriptions that it wrote."""
+    shown, mark, rest = stdout.partition(MARK)
+    if not mark:
+        return stdout, {}
+    line, _, after = rest.partition("\n")
+    return shown + after, json.loads(line)
+
+
+def question(names: Iterable[str]) -> str:
+    """An expression for the descriptions of names, to be evaluated on a page."""
+    listed = ", ".join(map(repr, sorted(names)))
+    return (
+        f"__import__({__name__!r}, fromlist=['described'])"
+        f".described(globals(), [{listed}])"
+    )
