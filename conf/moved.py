@@ -56,8 +56,10 @@ def write_old_addresses(app: Sphinx, exception: Exception | None) -> None:
         return
     for folder, pages in MOVED.items():
         place = Path(app.outdir, folder)
-        place.mkdir(exist_ok=True)
         for name, new in pages.items():
+            if new not in app.env.found_docs:
+                continue  # another book has this configuration
+            place.mkdir(exist_ok=True)
             to = posixpath.relpath(f"{new}.html", folder)
             text = _PAGE.format(to=to, new=new)
             (place / f"{name}.html").write_text(text, "utf-8")

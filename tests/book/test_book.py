@@ -123,7 +123,7 @@ def test_what_a_cell_needs():
 
 def test_where_it_cannot_be_told_a_cell_needs_all_before_it(monkeypatch):
     def refuse(cells: object) -> None:
-        raise NoFaithfulProgram(2, 1, 1, "a magic", "drop it")
+        raise NoFaithfulProgram(2, 1, 1, "a magic")
 
     monkeypatch.setattr(module, "Page", refuse)
     made = executed(chapter("x = 1", "y = 2", "x + 1"), gave(), gave(), gave())

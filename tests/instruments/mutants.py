@@ -190,6 +190,7 @@ def _held(
         twins = [i for i in view.kernels[k].members if i != index]
         is_twin = any(view.equations[i].primitive == eqn.primitive for i in twins)
         # A product that became a multiplication has no precision that could change.
-        is_told = eqn.primitive != "dot_general"
+        is_product = "dot" in view.kernels[k].kind
+        is_told = eqn.primitive != "dot_general" or is_product
         if known.deep[k] in left and is_told and not is_twin:
             yield f"{label}: k{k} is as it was, and so is all that leads to it"

@@ -2,15 +2,9 @@
 
 A place is a kind of device and a version of JAX. Each has a folder, with one file a
 page: `cpu-0.12.0/tracing/jit.txt`, `nvidia-h200-0.12.0/tracing/jit.txt`. So what
-changes from one place to another is the difference of two files, made to be read:
-each cell's source as at a prompt, and below it what the cell gave.
-
-    # JAX 0.12.0, cpu
-
-    >>> print(1 + 1)
-    | 2
-
-    # end
+changes from one place to another is the difference of two files, made to be read: the
+lines of each cell's source after the prompts `>>>` and `...`, and below them what the
+cell gave, each line after `|`. The first line names the place, the last is `# end`.
 
 A file of accepted outputs has nothing else. A recorded file also says in its head where
 and when it was recorded, and below each cell which earlier cells the cell needs
