@@ -82,7 +82,10 @@ def test_a_card_shows_that_it_has_the_focus(browser: Browser, address: str):
     page.goto(address + "index.html")
     page.keyboard.press("Tab")  # the link that skips to the content
     page.keyboard.press("Enter")
-    page.keyboard.press("Tab")
     card = page.locator(".sd-card:has(:focus)")
+    for _ in range(10):  # past the parts of the picture
+        page.keyboard.press("Tab")
+        if card.count():
+            break
     assert card.evaluate("card => getComputedStyle(card).outlineStyle") == "solid"
     page.close()
