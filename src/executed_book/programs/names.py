@@ -149,6 +149,17 @@ class Block:
         return (frozenset(found) | below) - self.own
 
 
+def root_name(node: ast.AST) -> str:
+    """The name an access path starts from: `a` for `a.b[0].c`."""
+    while True:
+        if isinstance(node, ast.Attribute | ast.Subscript | ast.Starred | ast.Await):
+            node = node.value
+        elif isinstance(node, ast.Call):
+            node = node.func
+        else:
+            return node.id if isinstance(node, ast.Name) else ""
+
+
 def statement_block(node: ast.stmt) -> Block:
     """The operations of one statement of a page."""
     compiler = _Compiler()

@@ -20,7 +20,7 @@ from functools import cached_property
 from . import libraries
 from .cells import ParsedCell, SourceCell, parse
 from .following import Followed, Follower, Mask, page_scope, reach, remember
-from .names import DEFINITIONS, bound_names, imports, statement_block
+from .names import DEFINITIONS, bound_names, imports, root_name, statement_block
 
 WAY_OUT = "rewrite it in plain Python, or give the reason in the cell's `no-program`"
 
@@ -128,7 +128,7 @@ class Page:
         if statement.names:
             return statement.names <= set(names)
         value = node.value if isinstance(node, ast.Expr) else node
-        return bool(_root(value)) and _root(value) in names
+        return bool(root_name(value)) and root_name(value) in names
 
     def _said(self, cell: SourceCell) -> Mask:
         """What the cell says that it needs: names, and earlier cells by their label."""
@@ -197,7 +197,7 @@ class Page:
         found = set[str]()
         for statement in self.statements:
             value = getattr(statement.node, "value", None)
-            path = self.paths.get(_root(value), "") if value is not None else ""
+            path = self.paths.get(root_name(value), "") if value is not None else ""
             if path.startswith("matplotlib"):
                 found |= statement.names
         return frozenset(found)
@@ -304,17 +304,6 @@ def _indices(mask: Mask) -> Iterator[int]:
         low = mask & -mask
         yield low.bit_length() - 1
         mask ^= low
-
-
-def _root(node: ast.AST) -> str:
-    """The name an access path starts from: `a` for `a.b[0].c`."""
-    while True:
-        if isinstance(node, ast.Attribute | ast.Subscript | ast.Starred | ast.Await):
-            node = node.value
-        elif isinstance(node, ast.Call):
-            node = node.func
-        else:
-            return node.id if isinstance(node, ast.Name) else ""
 
 
 def _imports_all(node: ast.stmt) -> bool:

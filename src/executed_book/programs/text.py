@@ -29,7 +29,7 @@ from functools import cached_property
 
 from . import libraries
 from .cells import ParsedCell, SourceCell
-from .names import DEFINITIONS
+from .names import DEFINITIONS, root_name
 from .slicing import CodeStatement, Page, bindings
 
 _COMPOUND = (
@@ -393,7 +393,7 @@ def _bare_expressions(node: ast.AST) -> Iterator[ast.Expr]:
 
 
 def _draws(page: Page, value: ast.expr) -> bool:
-    start = _root(value)
+    start = root_name(value)
     return bool(start) and (
         page.paths.get(start, "").startswith("matplotlib")
         or start in page.drawing_names
@@ -434,18 +434,6 @@ def _dotted(node: ast.expr, page: Page) -> str | None:
     if not isinstance(node, ast.Name) or node.id not in page.paths:
         return None
     return ".".join([page.paths[node.id], *reversed(parts)])
-
-
-def _root(node: ast.expr) -> str:
-    """The name an access path starts from: `a` for `a.b[0].c`."""
-    inner: ast.expr = node
-    while True:
-        if isinstance(inner, ast.Attribute | ast.Subscript | ast.Starred | ast.Await):
-            inner = inner.value
-        elif isinstance(inner, ast.Call):
-            inner = inner.func
-        else:
-            return inner.id if isinstance(inner, ast.Name) else ""
 
 
 # -- cells that await
