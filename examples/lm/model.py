@@ -53,7 +53,7 @@ class Attention(nnx.Module):
         if cache is None:
             out = jax.nn.dot_product_attention(query, key, value, is_causal=True)
         else:
-            at = jnp.arange(len(x)), positions[:, 0]
+            at = jnp.arange(x.shape[0]), positions[:, 0]  # may be symbolic
             key = cache[0].at[at].set(key[:, 0])
             value = cache[1].at[at].set(value[:, 0])
             known = positions[:, 0] + 1

@@ -244,10 +244,9 @@ def train(config):
 
 def finish(config, graph, state, described, metrics):
     """What the trained model reaches; the test text is read here, and only once."""
-    results = {}
-    for part in ("validation", "test"):
-        results[part] = evaluate.judge(config, graph, state["params"], described, part)
-        say(f"{part}: {results[part]['all']:.3f} bits a byte")
+    test = evaluate.judge(config, graph, state["params"], described, "test")
+    say(f"test: {test['all']:.3f} bits a byte, {test['new']:.3f} where it is new")
+    results = {"test": test}
     if jax.process_index() == 0:
         lines = [json.loads(line) for line in metrics.read_text().splitlines()]
         speeds = [line["tokens_a_second"] for line in lines if "loss" in line]
