@@ -119,6 +119,40 @@ def test_a_failure_is_not_allowed_by_a_zero(book):
     assert book.run("execute", "-Dnb_execution_allow_errors=1")[0] == 0
 
 
+# -- what a kept run depends on
+
+USES = {
+    "a variable": ("import os", "print(os.environ.get('SOME_NAME'))"),
+    "a file that may appear": (
+        "try:\n    print(open(b'data.txt').read())\nexcept OSError:\n    print('none')",
+    ),
+    "a folder": ("from pathlib import Path\nprint(sorted(Path().glob('*.txt')))",),
+    "a file of a child's": ("!cat data.txt notes.txt",),
+}
+
+
+@pytest.mark.parametrize("what", USES)
+def test_what_a_page_used_has_changed_so_it_runs_again(book, what):
+    conf = book.root / "conf" / "conf.py"
+    conf.write_text(
+        conf.read_text().replace('"empty"', '"page"').replace('"all"', "[]")
+    )
+    (book.root / "docs" / "notes.txt").write_text("noted")
+    book.chapter("one", *USES[what])
+    assert "1 to execute" in book.executed(SOME_OTHER="1")
+    assert "0 to execute" in book.executed(SOME_OTHER="2")
+    if what == "a variable":
+        assert "1 to execute" in book.executed(SOME_NAME="1")
+        assert "1 to execute" in book.executed(SOME_NAME="2")
+        return
+    if what == "a file of a child's":
+        (book.root / "docs" / "notes.txt").write_text("changed")
+    else:
+        (book.root / "docs" / "data.txt").write_text("appeared")
+    assert "1 to execute" in book.executed()
+    assert "0 to execute" in book.executed()
+
+
 # -- what lies around a build
 
 
@@ -129,6 +163,20 @@ def test_a_page_that_is_no_file_is_named(book):
     assert status == 1
     assert "pipe.md:1: a page is a file" in said
     assert "exclude_patterns" in said
+
+
+def test_a_page_that_was_deleted_is_published_no_more(book):
+    book.chapter("one", "1")
+    book.chapter("one.more", "2")
+    book.index("one", "one.more")
+    book.built()
+    assert (book.site / "one.html").exists()
+    (book.root / "docs" / "one.md").unlink()
+    book.index("one.more")
+    book.built()
+    assert not list(book.site.rglob("one.html"))
+    assert not list(book.site.rglob("one.ipynb"))
+    assert (book.site / "one.more.html").exists()
 
 
 def test_a_date_that_is_none_is_one_line(book):

@@ -30,6 +30,7 @@ from .fingerprint import Depends, dependencies
 from .jobs import CellJob, ChapterJob
 from .pool import Task
 from .progress import Progress
+from .surroundings import Uses
 from .worker import READ_AT_IMPORT
 from .workers import Worker
 
@@ -139,7 +140,8 @@ class ChapterTask(Task):
         return Executed(self.chapter, self._run({**nowhere, "modules": ()}))
 
     def _finish(self, done: Message) -> Finished:
-        depends = dependencies(done["modules"], done["files"], self.settings.project)
+        uses = Uses(**done["uses"])
+        depends = dependencies(done["modules"], uses, self.settings.project)
         return Finished(self._run(done), depends)
 
     def _run(self, facts: Mapping[str, Any]) -> Run:

@@ -171,6 +171,11 @@ def _make_ipython(outputs: Outputs) -> Any:
             if self.while_displaying is None:
                 self.while_displaying = error
 
+        def system(self, cmd: str) -> None:
+            """Run a line after `!`, in a terminal of its own: no event tells of it."""
+            sys.audit("os.system", cmd)
+            self.system_piped(cmd)  # type: ignore[no-untyped-call]
+
         def enable_gui(self, gui: Any = None) -> None:
             """Figures are shown in line whatever `%matplotlib` asks for."""
 
