@@ -212,7 +212,7 @@ class Programs:
         note = "  # shown by an earlier cell"
         text = f"with {', '.join(managers)}:{note}\n{body}"
         piece = _piece(self.page, statement, text)
-        below = self.page.found[statement.index].prints_below
+        below = self.page.effects[statement.index].prints_below
         yield from _below(piece) if below and not silent else [piece]
 
     # -- the cell itself
@@ -255,7 +255,7 @@ class _Piece:
 
 def _piece(page: Page, statement: CodeStatement, text: str) -> _Piece:
     compound = isinstance(statement.node, _COMPOUND) or text.startswith("with ")
-    needs = page.found[statement.index]
+    needs = page.effects[statement.index]
     return _Piece(
         _without_blank_lines(text) if compound else text,
         statement.cell,
