@@ -83,7 +83,7 @@ def header(address: str, jax_version: str) -> str:
     >>> header("https://example.org/numpy/random.html", "0.12.0")
     '# https://example.org/numpy/random.html, run with JAX 0.12.0'
     """
-    return f"# {address}, run with JAX {jax_version}"
+    return f"# {address}" + (f", run with JAX {jax_version}" if jax_version else "")
 
 
 def program(cells: Page | Sequence[SourceCell], k: int, header: str) -> Program:
