@@ -324,6 +324,16 @@ def test_a_page_that_is_not_there_looks_like_the_book(visit, served, lost):
     page.wait_for_url(f"{served}everything.html*")
 
 
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_it_does_without_scripts_as_well(visit, served, theme):
+    asked = {"offline": False, "scripts": False, "theme": theme}
+    page = visit(served + "below/gone.html", **asked).page
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert ground == {"light": "rgb(253, 252, 249)", "dark": "rgb(20, 25, 28)"}[theme]
+    title = page.locator("h1").evaluate("e => getComputedStyle(e).fontFamily")
+    assert "serif" in title
+
+
 # -- without scripts
 
 
