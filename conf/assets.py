@@ -101,7 +101,8 @@ def join_assets(
                 "joined_sheet": _written(static, "site.css", sheet),
                 "plain_sheet": _written(static, "site-without-scripts.css", plain),
                 "joined_script": _written(static, "site.js", script),
-                "lost_sheet": sheet + plain,
+                "sheet_text": sheet,
+                "plain_text": plain,
             }
         except OSError as error:
             raise ExtensionError(f"the page's style or script: {error}") from error
