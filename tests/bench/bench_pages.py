@@ -108,6 +108,7 @@ def cost_of(browser: Browser, address: str) -> list[float]:
     devtools.send("Emulation.setCPUThrottlingRate", {"rate": 4})
     page.add_init_script(WATCH)
     page.goto(address, wait_until="networkidle")
+    page.wait_for_function("seen.lcp > 0")
     page.wait_for_timeout(1000)
     cost = [sum(sizes) / 1e3, len(sizes), *page.evaluate(COST)]
     context.close()
