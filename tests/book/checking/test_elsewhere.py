@@ -87,7 +87,7 @@ def test_a_stale_record_is_listed_and_not_shown(recorded):
 
 def test_without_records_the_page_says_so_and_is_the_cpus(recorded):
     recorded.stored("one", "pretend").unlink()
-    assert "0 cells show a record of another platform" in recorded.built()
+    assert "show a record" not in recorded.built()
     page = recorded.html("one")
     assert "data-sync-id" not in page
     assert "No accelerator has been recorded for this page yet" in page
