@@ -61,6 +61,9 @@ def settings() -> dict[str, str]:
 #: The variables before any test set one; importing JAX has set two.
 SETTINGS = settings()
 
+#: Variables that nothing reads when it is imported.
+READ_LATE = {"SOURCE_DATE_EPOCH"}
+
 
 @dataclass
 class TinyBook:
@@ -106,10 +109,14 @@ class TinyBook:
     def run(self, *arguments: str, **variables: str) -> tuple[int, str]:
         """Run a command to its end: its exit status and what it printed.
 
-        Where no variables are set, in a fork of a process that is ready; see `forks`.
+        Where no variables steer imports, in a fork of a process that is ready; see
+        `forks`.
         """
-        if not variables and settings() == SETTINGS:
-            return self._run_forked(*arguments)
+        if variables.keys() <= READ_LATE and settings() == SETTINGS:
+            with tempfile.NamedTemporaryFile() as said:
+                file = Path(said.name)
+                status = run_forked(self.root, arguments, file, variables)
+                return status, file.read_text("utf-8")
         process = self.start(*arguments, **variables)
         try:
             output, _ = process.communicate(timeout=180)
@@ -125,11 +132,6 @@ class TinyBook:
         """The file with what the cells of a page gave on a device, with our JAX."""
         folder = self.root / "outputs" / "cells"
         return folder / f"{device}-{version('jax')}" / f"{name}.txt"
-
-    def _run_forked(self, *arguments: str) -> tuple[int, str]:
-        with tempfile.NamedTemporaryFile() as said:
-            status = run_forked(self.root, arguments, Path(said.name))
-            return status, Path(said.name).read_text("utf-8")
 
     def build(self, **variables: str) -> tuple[int, str]:
         return self.run("build", **variables)

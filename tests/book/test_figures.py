@@ -9,14 +9,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from executed_book.figures import (
-    CYCLE,
-    DARK,
-    INK,
-    MUTED,
-    dark_twin,
-    light_style,
-)
+from executed_book.figures import CYCLE, DARK, INK, MUTED, dark_twin, light_style
 
 PAPER = {"light": "#fdfcf9", "dark": "#14191c"}
 CYCLES = {"light": CYCLE, "dark": tuple(DARK[color] for color in CYCLE)}

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import FRONT, TinyBook
+from .conftest import FRONT, TinyBook, copy_of, new_book
 
 
 def shown(book: TinyBook, name: str) -> str:
@@ -173,20 +173,6 @@ def test_pages_that_sphinx_leaves_out_are_left_out(book):
     assert "1 chapter:" in book.built()
 
 
-def test_a_configuration_that_cannot_be_read_is_one_line(book):
-    conf = book.root / "conf" / "conf.py"
-    conf.write_text("project = ")
-    book.chapter("one", "1")
-    status, said = book.build()
-    assert status == 1
-    assert "conf.py: " in said
-    assert "SyntaxError" in said or "invalid syntax" in said
-    assert "Traceback" not in said
-    conf.unlink()
-    status, said = book.build()
-    assert "no conf.py in it; name the folder that holds it with --config" in said
-
-
 HANDLER = """
 
 def setup(app):
@@ -238,25 +224,6 @@ def test_values_stand_in_any_directive_and_not_in_code(book):
     assert text.count("{value}`told`") == 2
 
 
-def test_figures_are_shown_with_and_without_asking(book):
-    book.index("one")
-    draw = ":alt: A line\nimport matplotlib.pyplot as plt\nplt.plot([1, 2]);"
-    book.chapter("one", draw, draw.replace(";", "\nplt.show()"))
-    book.built()
-    assert book.html("one").count("only-light") == 2
-
-
-def test_bytes_of_a_picture_are_shown(book):
-    book.index("one")
-    book.chapter(
-        "one",
-        ":alt: A dot\nclass Dot:\n    def _repr_png_(self):\n"
-        "        return b'\\x89PNG'\n    __repr__ = lambda self: 'Dot()'\nDot()",
-    )
-    book.built()
-    assert book.html("one").count("A dot") == 1
-
-
 # -- what may not be written
 
 
@@ -291,12 +258,19 @@ sys.exit(main(["build"]))
 """
 
 
-@pytest.mark.parametrize("limit", [0, 10_000, 200_000])
-def test_a_disk_that_is_full_at_any_point_is_one_line(book, limit):
-    """A limit on file sizes makes the kernel refuse writes as a full disk does."""
+@pytest.fixture(scope="module")
+def built_once(tmp_path_factory: pytest.TempPathFactory) -> TinyBook:
+    book = new_book(tmp_path_factory.mktemp("built"))
     book.index("one")
     book.chapter("one", "print('small')")
     book.built()
+    return book
+
+
+@pytest.mark.parametrize("limit", [0, 10_000, 200_000])
+def test_a_disk_that_is_full_at_any_point_is_one_line(built_once, tmp_path, limit):
+    """A limit on file sizes makes the kernel refuse writes as a full disk does."""
+    book = copy_of(built_once, tmp_path)
     before = book.html("one")
     book.chapter("one", "print('x' * 400_000)")
     ran = subprocess.run(

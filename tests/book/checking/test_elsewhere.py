@@ -7,11 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from executed_book.checking.elsewhere import (
-    recorded_elsewhere,
-    records_of,
-    same_cells,
-)
+from executed_book.checking.elsewhere import recorded_elsewhere, records_of, same_cells
 from executed_book.checking.stored import (
     Part,
     StoredCell,
@@ -83,22 +79,6 @@ def test_a_stale_record_is_listed_and_not_shown(recorded):
     assert "records are stale and not shown" in output
     assert "one, 3 cells on Pretend" in output
     assert "2 Pretend" not in recorded.html("one")
-
-
-def test_without_records_the_page_says_so_and_is_the_cpus(recorded):
-    recorded.stored("one", "pretend").unlink()
-    assert "0 cells show a record of another platform" in recorded.built()
-    page = recorded.html("one")
-    assert "data-sync-id" not in page
-    assert "No accelerator has been recorded for this page yet" in page
-
-
-def test_a_new_record_renders_the_page_anew(recorded):
-    recorded.built()
-    path = recorded.stored("one", "pretend")
-    path.write_text(path.read_text().replace("2 Pretend", "2 of it"))
-    recorded.built()
-    assert "2 of it" in recorded.html("one")
 
 
 def test_a_broken_record_is_named(recorded):

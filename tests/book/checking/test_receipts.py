@@ -67,63 +67,40 @@ def line_of(book: TinyBook, words: str) -> int:
 # -- what is refused
 
 
-def test_a_name_that_no_check_has(book):
-    output = refusal(
-        book, PAGE.replace("numbers. {check}`odd`", "numbers. {check}`od`")
-    )
-    line = line_of(book, "Every square")
-    assert f"squares.md:{line}: no check of this page is called 'od'" in output
-    assert "“Every square is a sum of odd numbers.”" in output
-    assert "did you mean 'odd'?" in output
-
-
-def test_a_name_on_a_page_without_cells(book):
-    book.page("index", "# Tiny\n\nAll is well. {check}`odd`\n")
-    status, output = book.run("execute")
-    assert status == 1
-    assert "index.md:3: no check of this page is called 'odd'" in output
-
-
-def test_two_checks_of_one_name(book):
-    again = "\n```{code-cell}\n:check: odd\nassert squares[0] == 0\n```\n"
-    output = refusal(book, PAGE + again)
-    assert "a second check is called 'odd'" in output
-    assert "the first is cell 2" in output
-
-
-def test_a_name_that_no_link_can_hold(book):
-    output = refusal(book, PAGE.replace(":check: odd", ":check: Odd ones"))
-    assert "option 'check' is 'Odd ones'" in output
-
-
-def test_an_unknown_reason(book):
-    output = refusal(book, PAGE + "\nA set is all of it. {no-check}`obvious`\n")
-    assert "{no-check}`obvious` is not understood" in output
-
-
-def test_a_check_without_an_assertion(book):
-    output = refusal(book, PAGE.replace("assert (", "print("))
-    line = line_of(book, "print(")
-    assert f"squares.md:{line}: cell 2 is a check, and nothing in it can fail" in output
-
-
-def test_an_announced_failure_is_an_assertion(book):
-    write(
-        book,
-        PAGE.replace(
-            ":tags: [check]\n:check: odd\nassert (",
-            ':check: odd\n:raises: "IndexError: out of bounds"\nsquares[7], (',
-        ),
-    )
-    book.executed()
-
-
-def test_the_build_stops_at_such_an_assertion_where_the_rule_holds(book):
-    text = PAGE.replace("assert (", "label = 'odd'\nassert label == 'odd'\nassert (")
+def test_each_mark_that_is_wrong_is_told_at_its_line(book):
+    text = PAGE.replace("numbers. {check}`odd`", "numbers. {check}`od`")
+    text += "\nA set is all of it. {no-check}`obvious`\n"
+    for check, code in (
+        ("odd", "assert squares[0] == 0"),
+        ("Odd ones", "assert squares[0] == 0"),
+        ("nothing", "print(squares)"),
+        ("label", "label = 'odd'\nassert label == 'odd'"),
+        ('raises\n:raises: "KeyError: 7"', "squares[7]"),
+    ):
+        text += f"\n```{{code-cell}}\n:check: {check}\n{code}\n```\n"
+    text += "\nIt raises. {check}`raises`\n"
+    book.page("plain", "# Tiny\n\nAll is well. {check}`odd`\n")
     output = refusal(book, text)
-    line = line_of(book, "assert label")
-    said = "this assertion holds whatever the libraries do: assert label == 'odd'"
-    assert f"squares.md:{line}: {said}" in output
+    for words, said in (
+        ("Every square", "no check of this page is called 'od': “Every square is a"),
+        ("A set is", "{no-check}`obvious` is not understood"),
+        ("assert squares[0]", "a second check is called 'odd'"),
+        ("```{code-cell}\n:check: Odd", "option 'check' is 'Odd ones'"),
+        ("print(", "cell 5 is a check, and nothing in it can fail"),
+        ("assert label", "this assertion holds whatever the libraries do: assert"),
+        ("squares[7]", "cell 7 announces 'KeyError: 7' and raises another"),
+    ):
+        assert f"squares.md:{line_of(book, words)}: {said}" in output
+    assert "did you mean 'odd'?" in output
+    assert "the first is cell 2" in output
+    assert "“It raises.”" in output
+    assert "plain.md:3: no check of this page is called 'odd'" in output
+
+
+def test_a_check_may_announce_a_failure_and_rules_may_be_left_out(book):
+    text = PAGE.replace("assert (", "label = 'odd'\nassert label == 'odd'\nassert (")
+    raises = ':check: seven\n:raises: "IndexError: out of bounds"\nsquares[7]'
+    write(book, f"{text}\n```{{code-cell}}\n{raises}\n```\n")
     configure(book, 'executed_book_rules = ["noise"]')
     book.executed()
 
@@ -231,24 +208,6 @@ def test_marks_in_a_notebook_have_its_lines(tmp_path: Path):
     reading = read_page(page, tmp_path)
     assert [s.checks for s in reading.statements] == [(), ("a",)]
     assert reading.statements[1].line == reading.statements[0].line + 2
-
-
-def test_a_check_that_is_announced_to_raise_names_its_sentences_too(book):
-    raising = PAGE.replace(
-        ":tags: [check]\n:check: odd\nassert (",
-        ':check: odd\n:raises: "KeyError: 7"\nsquares[7], (',
-    )
-    output = refusal(book, raising)
-    assert "announces 'KeyError: 7' and raises another" in output
-    assert "“Squares grow.”" in output
-
-
-def test_a_configuration_that_is_not_understood(book):
-    write(book, PAGE)
-    configure(book, 'executed_book_claims = {"below": ["x"]}')
-    status, output = book.run("execute")
-    assert status == 1
-    assert "executed_book_claims is {'below': ['x']}" in output
 
 
 # -- what is shown

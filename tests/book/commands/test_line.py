@@ -97,11 +97,6 @@ def failing(error: BaseException) -> Any:
     return fail
 
 
-def test_all_went_well(running, capsys):
-    assert running(lambda: None) == 0
-    assert capsys.readouterr() == ("", "")
-
-
 def test_a_problem_of_the_book_is_said_as_it_is(running, capsys):
     assert running(failing(BookError("docs/a.md:1: odd"))) == 1
     assert capsys.readouterr().err == "\ndocs/a.md:1: odd\n"
@@ -166,16 +161,3 @@ def test_a_mistake_of_ours_is_kept_in_a_file(running, capsys):
     log = Path(way_out.rpartition("what stands in ")[2])
     assert "Traceback" in log.read_text()
     log.unlink()
-
-
-def test_every_command_has_something_to_run():
-    for arguments in (
-        ["build"],
-        ["execute"],
-        ["verify"],
-        ["claims"],
-        ["pin"],
-        ["record"],
-        ["releases"],
-    ):
-        assert parsed(*arguments).run.__name__ == f"_{arguments[0]}"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from executed_book.book import Book, ExecutedPage
-from executed_book.checking.receipts import Counts, PageText
+from executed_book.checking.receipts import Counts
 from executed_book.errors import PageError
 from executed_book.programs.snippets import Snippets
 from executed_book.reading.chapters import read_page
@@ -105,16 +105,6 @@ def test_pages_whose_runs_are_others_are_read_anew(showing):
     other = executed(page.executed.chapter, gave(), seal="other")
     showing.book.pages["one"] = ExecutedPage(other, page.snippets)
     assert outdated(showing, env) == ["one"]
-
-
-def test_pages_that_quote_counts_follow_them(showing):
-    text = PageText("counts", Path("counts.md"), (), (), {}, has_counts=True)
-    env = reading(showing)
-    showing.book.texts = [text]
-    assert outdated(showing, env) == ["counts", "one"]
-    assert outdated(showing, env) == []
-    showing.book.counts = Counts(4)
-    assert outdated(showing, env) == ["counts"]
 
 
 def test_what_is_wrong_with_the_book_stops_sphinx(showing):
