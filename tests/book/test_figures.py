@@ -87,10 +87,6 @@ def drawing() -> str:
     return out.getvalue()
 
 
-def test_a_figure_is_the_same_file_each_time():
-    assert drawing() == drawing()
-
-
 def test_the_background_is_transparent():
     backdrop = fromstring(drawing()).find(".//*[@id='patch_1']/*")
     assert "fill: none" in backdrop.get("style")

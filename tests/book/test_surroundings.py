@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -30,23 +29,6 @@ def test_asserts_are_checked_whatever_python_is_told(book):
         command, cwd=book.root, env=environment, capture_output=True, text=True
     )
     assert "raised AssertionError" in ran.stderr
-
-
-def test_hashing_coloring_and_warning_are_the_builders(book):
-    book.chapter(
-        "one",
-        "print(sorted(map(hash, 'ab')), hash('text'))",
-        "import warnings; warnings.simplefilter('default')\nprint([*{'a', 'b', 'c'}])",
-    )
-    (book.root / "outputs" / "cells").mkdir(parents=True)
-    assert book.run("pin")[0] == 0
-    book.executed(
-        PYTHONHASHSEED="1",
-        PYTHONWARNINGS="error",
-        PYTHONNODEBUGRANGES="1",
-        PYTHONVERBOSE="1",
-        FORCE_COLOR="1",
-    )
 
 
 def test_a_flag_that_xla_does_not_know_is_one_line(book):
@@ -163,16 +145,6 @@ def test_a_notebook_is_executed_and_shows_no_stored_output(book):
     assert '"1 / 0"' in path.read_text().splitlines()[int(place[1]) - 1]
 
 
-def test_pages_that_sphinx_leaves_out_are_left_out(book):
-    conf = book.root / "conf" / "conf.py"
-    conf.write_text(conf.read_text() + 'exclude_patterns = ["drafts/**", "*.wip.md"]\n')
-    book.index("one")
-    book.chapter("one", "1")
-    book.chapter("drafts/two", "1 / 0")
-    book.chapter("three.wip", "1 / 0")
-    assert "1 chapter:" in book.built()
-
-
 HANDLER = """
 
 def setup(app):
@@ -244,7 +216,7 @@ def test_a_checkout_that_may_not_be_written_is_one_line(book):
     finally:
         book.root.chmod(0o755)
     assert ran.returncode == 1, ran.stderr
-    assert "the disk says: Permission denied" in ran.stderr
+    assert re.search("the disk says: Permission denied .*_build", ran.stderr)
     assert "Traceback" not in ran.stderr
 
 
@@ -288,13 +260,3 @@ def test_a_disk_that_is_full_at_any_point_is_one_line(built_once, tmp_path, limi
     left = {path.name for path in (book.root / "_build").iterdir()}
     assert left <= {"html", ".html-work", "cache"}
     book.built()
-
-
-def test_the_disk_is_named_by_path(book):
-    blocked = Path(book.root, "_build")
-    blocked.write_text("a file")
-    book.chapter("one", "1")
-    status, said = book.build()
-    assert status == 1
-    assert "the disk says: " in said
-    assert "_build" in said

@@ -85,6 +85,17 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return work / "html"
 
 
+@pytest.fixture(scope="module")
+def everything(browser: Browser, site: Path) -> Iterator[Page]:
+    """A page of everything, opened once for the tests that only look at it."""
+    page = browser.new_page(
+        viewport={"width": 1280, "height": 844}, reduced_motion="reduce"
+    )
+    page.goto((site / "everything.html").as_uri())
+    yield page
+    page.close()
+
+
 @pytest.fixture
 def visit(browser: Browser, site: Path) -> Iterator[Callable[..., Visit]]:
     """Open a page of the site from its folder, as a reader without a network would."""

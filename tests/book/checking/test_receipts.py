@@ -8,9 +8,7 @@ from pathlib import Path
 from executed_book.checking.receipts import (
     Counts,
     check_failing,
-    check_names,
     count_claims,
-    matches,
     page_text,
     unbound,
     unbound_rows,
@@ -127,7 +125,14 @@ Is every one of them odd? `all(x)` and {term}`every` are code.
 - Squares of halves are quarters.
 """
 
-CLAIMS = 'executed_book_claims = {"under": ["What to remember"]}'
+CLAIMS = 'executed_book_claims = {"under": ["What to remember"], "rows": ["tables"]}'
+ROWS = """
+class Table:
+    def _repr_html_(self):
+        rows = "<tr><td>1</td></tr>" * 3
+        return f"<table><tbody>{rows}</tbody></table>"
+Table()
+"""
 
 
 def test_unbound_claims_are_listed_and_counted(book):
@@ -136,6 +141,7 @@ def test_unbound_claims_are_listed_and_counted(book):
     book.page(
         "terms", ":orphan:\n\n# Terms\n\n```{glossary}\nevery\n  All of it.\n```\n"
     )
+    book.chapter("tables", ROWS)
     status, output = book.run("claims")
     assert status == 0, output
     one, half = line_of(book, "A number has"), line_of(book, "- Squares of halves")
@@ -145,8 +151,9 @@ def test_unbound_claims_are_listed_and_counted(book):
     assert listed == [
         f"{sentence} “A number has only one square.”",
         f"{line} “Squares of halves are quarters.”",
+        "docs/tables.md:9: no check holds the 3 rows that cell 1 shows",
     ]
-    assert "2 sentences name 1 checks: of 2 universal ones 1, of 2 lines" in output
+    assert "2 sentences name 1 checks: of 2 universal ones 1, of 5 lines" in output
     assert "1 universal sentences are definitions (1)" in output
     # Pages that are the same are not read again, and say the same.
     assert book.run("claims")[1].splitlines()[-1] == output.splitlines()[-1]
@@ -160,32 +167,6 @@ def test_unbound_claims_are_errors_on_pages_that_are_bound(book):
     line = line_of(book, "A number has")
     assert f"squares.md:{line}: no check holds this sentence" in output
     assert "{no-check}`definition`" in output
-
-
-def test_rows_of_tables_are_claims_where_the_book_says_so(book):
-    table = """
-    class Table:
-        def _repr_html_(self):
-            rows = "<tr><td>1</td></tr>" * 3
-            return f"<table><tbody>{rows}</tbody></table>"
-    Table()
-    """
-    book.chapter("squares", table)
-    book.index("squares")
-    configure(book, 'executed_book_claims = {"rows": ["squares"]}')
-    status, output = book.run("claims")
-    assert status == 0, output
-    assert "no check holds the 3 rows that cell 1 shows" in output
-    assert "of 3 lines that need one 0" in output
-
-
-def test_paragraphs_that_begin_with_bold_words_are_claims(tmp_path: Path):
-    page = tmp_path / "page.md"
-    page.write_text("# T\n\n**Cause.** It is *so*. That is why. {check}`a`\n")
-    read = read_page(page, tmp_path, claims={"after": ["Cause."]})
-    lead, why = read.statements[-2:]
-    assert (lead.text, lead.checks, lead.claim) == ("It is so.", (), 3)
-    assert (why.text, why.checks, why.claim) == ("That is why.", ("a",), 3)
 
 
 def test_marks_inside_code_are_text(tmp_path: Path):
@@ -255,16 +236,6 @@ def page(*statements: Statement, cells: tuple[Cell, ...] = (), text: str = "one"
     return page_text(reading)
 
 
-def test_names_are_of_this_page_and_of_one_cell_each():
-    cells = (Cell(1, "a", 5, check="odd"), Cell(2, "b", 9, check="odd"))
-    made = page(Statement("S.", 3, ("odd", "even")), cells=cells)
-    assert made.checks == {"odd": cells[0]}
-    assert [(e.line, e.message) for e in check_names(made)] == [
-        (9, "a second check is called 'odd'"),
-        (3, "no check of this page is called 'even': “S.”"),
-    ]
-
-
 def failing(tmp_path: Path, *cells: Cell) -> list[tuple[int, str]]:
     store = Store(tmp_path / "kept", tmp_path)
     found = [
@@ -284,13 +255,6 @@ def test_a_check_holds_something(tmp_path):
     assert failing(tmp_path, Cell(1, "x", 5, warns="W", **named)) == []
     assert failing(tmp_path, Cell(1, "x", 5, is_skipped=True, **named)) == []
     assert failing(tmp_path, Cell(1, "x = 1", 5)) == []
-
-
-def test_an_assertion_that_always_holds_is_told_at_its_line(tmp_path):
-    source = "import numpy as np\nassert np.ones(1)\nassert True"
-    assert failing(tmp_path, Cell(1, source, 5, check="a")) == [
-        (7, "this assertion holds whatever the libraries do: assert True")
-    ]
 
 
 def test_what_was_found_is_kept_until_a_cell_changes(tmp_path, monkeypatch):
@@ -368,9 +332,3 @@ def test_counts_of_a_page_and_of_a_book():
         "6 sentences name 4 checks: of 4 universal ones 2, of 4 lines that need one 2;"
         " 2 universal sentences are definitions (0), instructions (0) or titles (2)"
     )
-
-
-def test_patterns_of_pages():
-    assert matches(["numbers/*"], "numbers/arrays")
-    assert not matches(["numpy/*"], "numpy/a/b")
-    assert not matches([], "numbers/arrays")

@@ -10,7 +10,7 @@ import pytest
 
 from executed_book.checking.rules import announcement, check_run, failed, has_assert
 from executed_book.errors import PageError
-from executed_book.model import Cell, CellResult, Failure, Statement, Value, ValueResult
+from executed_book.model import Cell, CellResult, Failure, Value, ValueResult
 
 from ..made import GPU, chapter, executed, gave, printed, raised, shown
 
@@ -36,15 +36,6 @@ def test_a_failure_that_nobody_announced_is_told_with_its_announcement():
     assert error.hint.endswith("write :raises: \"KeyError: 'a'\"")
     assert error.detail == "Traceback\nKeyError: 'a'"
     assert spoilt == {1}
-
-
-def test_a_failure_makes_sentences_false():
-    sentence = Statement("Every one.", 4, ("all",))
-    made = executed(
-        chapter(Cell(1, "x", 5, check="all"), statements=(sentence,)), raised()
-    )
-    [error], _ = failed(made, needing())
-    assert error.message.endswith("so that this does not hold: line 4, “Every one.”")
 
 
 def test_what_needs_a_failed_cell_is_told_with_it():

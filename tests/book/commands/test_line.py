@@ -14,7 +14,6 @@ import pytest
 
 from executed_book.commands import line
 from executed_book.commands.line import main
-from executed_book.errors import BookError
 
 
 @pytest.fixture(autouse=True)
@@ -30,13 +29,6 @@ def signals(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def parsed(*arguments: str) -> argparse.Namespace:
     return line._parser().parse_args(arguments)
-
-
-def test_defaults_are_those_of_this_repository():
-    options = parsed("build")
-    assert (options.source, options.config) == (Path("docs"), Path("conf"))
-    assert (options.output, options.jobs) == (Path("_build/html"), None)
-    assert parsed("releases").page == Path("docs/releases.md")
 
 
 def test_chapters_and_options_may_be_named_several_times():
@@ -95,26 +87,6 @@ def failing(error: BaseException) -> Any:
         raise error
 
     return fail
-
-
-def test_a_problem_of_the_book_is_said_as_it_is(running, capsys):
-    assert running(failing(BookError("docs/a.md:1: odd"))) == 1
-    assert capsys.readouterr().err == "\ndocs/a.md:1: odd\n"
-
-
-@pytest.mark.parametrize(
-    ("error", "said"),
-    [
-        (
-            OSError(28, "No space left on device", "/x/a"),
-            "No space left on device (/x/a",
-        ),
-        (OSError("odd"), "odd"),
-    ],
-)
-def test_what_the_disk_says(running, capsys, error, said):
-    assert running(failing(error)) == 1
-    assert capsys.readouterr().err.startswith(f"\nthe disk says: {said}")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -67,19 +67,9 @@ def test_lines_that_came_are_no_substitution():
     assert substitutions(changed(1, "a", "a\nb")) == frozenset()
 
 
-def test_one_difference_is_one():
-    page = releases_page([release("1", changed(1, "a", "b"))])
-    assert "Of 9 cells, 1 differs." in page
-    assert "Of 9 cells, 0 differ." in releases_page([release("1")])
-
-
 def test_fences_inside_outputs_stay_inside():
     page = releases_page([release("1", changed(1, "````\nx", "no output at all"))])
     assert "`````{code-block} text\n````\nx\n`````" in page
-
-
-def test_no_output_is_said():
-    assert "(no output)" in releases_page([release("1", changed(1, "", "b"))])
 
 
 # -- from stored files
