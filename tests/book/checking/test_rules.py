@@ -12,7 +12,7 @@ from executed_book.checking.rules import announcement, check_run, failed, has_as
 from executed_book.errors import PageError
 from executed_book.model import Cell, CellResult, Failure, Value, ValueResult
 
-from ..made import GPU, chapter, executed, gave, printed, raised, shown
+from ..made import chapter, executed, gave, printed, raised, shown
 
 
 def wrong(cell: Cell | str, result: CellResult, *rules: str, **run: Any) -> list[str]:
@@ -27,15 +27,6 @@ def wrong(cell: Cell | str, result: CellResult, *rules: str, **run: Any) -> list
 def needing(**needs: set[int]) -> Any:
     """Which cells a cell needs, by numbers such as `c3={1}`."""
     return lambda number: needs.get(f"c{number}", set())
-
-
-def test_a_failure_that_nobody_announced_is_told_with_its_announcement():
-    made = executed(chapter("x"), raised("KeyError", "'a'", line=3))
-    [error], spoilt = failed(made, needing())
-    assert (error.line, error.message) == (12, "cell 1 raised KeyError")
-    assert error.hint.endswith("write :raises: \"KeyError: 'a'\"")
-    assert error.detail == "Traceback\nKeyError: 'a'"
-    assert spoilt == {1}
 
 
 def test_what_needs_a_failed_cell_is_told_with_it():
@@ -55,27 +46,11 @@ def test_what_is_needed_is_only_asked_once_a_cell_has_failed():
     assert failed(executed(chapter("a", "b"), gave(), gave()), never) == ([], set())
 
 
-@pytest.mark.parametrize(
-    "fields", [{"may_raise": True}, {"raises": "ValueError: other"}]
-)
-def test_a_failure_that_is_announced_is_no_failure(fields):
-    made = executed(chapter(Cell(1, "x", 1, **fields)), raised())
-    assert failed(made, needing()) == ([], set())
-
-
 def test_printing_too_much_cannot_be_announced():
     over = CellResult(failure=Failure("OutputLimit", (), "1,000", 1, ""))
     made = executed(chapter(Cell(1, "x", 7, may_raise=True)), over)
     [error], _ = failed(made, needing())
     assert (error.line, error.message) == (7, "cell 1 printed over 1,000 characters")
-
-
-def test_where_a_cell_is_known_to_fail_it_spoils_others_and_is_not_told():
-    known = Cell(1, "x", 1, fails_on="gpu: no kernel")
-    made = executed(chapter(known, "y"), raised(), raised(), provenance=GPU)
-    assert failed(made, needing(c2={1})) == ([], {1, 2})
-    [error], _ = failed(executed(chapter(known), raised()), needing())
-    assert error.message == "cell 1 raised ValueError"
 
 
 @pytest.mark.parametrize(
@@ -184,12 +159,6 @@ def test_spoilt_cells_are_not_looked_at():
     made = executed(chapter("x", "y"), WARNED, WARNED)
     errors = check_run(made, ["stderr"], spoilt={1})
     assert [error.line for error in errors] == [20]
-
-
-def test_cells_that_are_to_fail_here_are_not_looked_at():
-    fails = Cell(1, "x", 5, fails_on="gpu: no kernel")
-    assert wrong(fails, WARNED, "stderr", provenance=GPU) == []
-    assert len(wrong(fails, WARNED, "stderr")) == 1
 
 
 def measured(source: str, tag: str = "measured") -> Cell:

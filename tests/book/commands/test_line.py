@@ -122,10 +122,6 @@ def test_what_else_python_drops_is_told_as_always(running, capsys):
     assert "ValueError: odd" in capsys.readouterr().err
 
 
-def test_an_interrupt_by_python_itself_is_one_too(running):
-    assert running(failing(KeyboardInterrupt())) == 130
-
-
 def test_a_mistake_of_ours_is_kept_in_a_file(running, capsys):
     assert running(failing(ZeroDivisionError("oops"))) == 1
     first, way_out = capsys.readouterr().err.strip().splitlines()
