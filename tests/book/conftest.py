@@ -119,7 +119,7 @@ class TinyBook:
                 return status, file.read_text("utf-8")
         process = self.start(*arguments, **variables)
         try:
-            output, _ = process.communicate(timeout=180)
+            output, _ = process.communicate(timeout=600)
         finally:
             process.kill()
         return process.returncode, output

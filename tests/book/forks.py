@@ -40,7 +40,7 @@ def run_forked(
     finally:
         os.environ.clear()
         os.environ.update(before)
-    command.join(180.0)
+    command.join(600.0)
     command.kill()
     return command.exitcode
 
