@@ -128,25 +128,32 @@ class TinyBook:
         """Run a command as if an accelerator were here that behaves so."""
         return self.run(*arguments, **on_a_device(**how))
 
+    def done_on_a_device(self, *arguments: str, **how: object) -> str:
+        """Run a command so, and insist that it went well; what was printed."""
+        return self.done(*arguments, **on_a_device(**how))
+
     def stored(self, name: str, device: str = "cpu") -> Path:
         """The file with what the cells of a page gave on a device, with our JAX."""
         folder = self.root / "outputs" / "cells"
         return folder / f"{device}-{version('jax')}" / f"{name}.txt"
 
-    def build(self, **variables: str) -> tuple[int, str]:
-        return self.run("build", **variables)
+    def done(self, *arguments: str, **variables: str) -> str:
+        """Run a command, and insist that it went well; what was printed."""
+        status, output = self.run(*arguments, **variables)
+        assert status == 0, output
+        return output
+
+    def refused(self, *arguments: str, **variables: str) -> str:
+        """Run a command, and insist that it finds something wrong; what was printed."""
+        status, output = self.run(*arguments, **variables)
+        assert status == 1, output
+        return output
 
     def built(self, **variables: str) -> str:
-        """Build, and insist that it went well; what was printed."""
-        status, output = self.build(**variables)
-        assert status == 0, output
-        return output
+        return self.done("build", **variables)
 
     def executed(self, **variables: str) -> str:
-        """Execute without rendering, and insist that it went well."""
-        status, output = self.run("execute", **variables)
-        assert status == 0, output
-        return output
+        return self.done("execute", **variables)
 
     def html(self, name: str) -> str:
         return (self.site / f"{name}.html").read_text("utf-8")

@@ -43,10 +43,8 @@ def recorded_once(tmp_path_factory: pytest.TempPathFactory) -> TinyBook:
         front=ON_CPU,
     )
     book.index("one", "here")
-    status, output = book.run("pin")
-    assert status == 0, output
-    status, output = book.run_on_a_device("record")
-    assert status == 0, output
+    book.done("pin")
+    book.done_on_a_device("record")
     return book
 
 
@@ -73,7 +71,7 @@ def test_a_record_stands_beside_the_pages_own_output_with_its_provenance(recorde
 def test_a_stale_record_is_listed_and_not_shown(recorded):
     path = recorded.root / "docs" / "one.md"
     path.write_text(path.read_text().replace("scale = 2", "scale = 3"))
-    assert recorded.run("pin")[0] == 0
+    recorded.done("pin")
     output = recorded.built()
     # The second cell needs nothing of the first.
     assert "records are stale and not shown" in output
@@ -84,15 +82,14 @@ def test_a_stale_record_is_listed_and_not_shown(recorded):
 def test_a_broken_record_is_named(recorded):
     path = recorded.stored("one", "pretend")
     path.write_text(path.read_text().replace("# end\n", ""))
-    status, output = recorded.build()
-    assert status == 1
+    output = recorded.refused("build")
     assert f"{path.relative_to(recorded.root)}:1: not a file of outputs" in output
 
 
 def test_a_record_of_a_page_that_is_gone_is_listed(recorded):
     (recorded.root / "docs" / "one.md").unlink()
     recorded.index("here")
-    assert recorded.run("pin")[0] == 0
+    recorded.done("pin")
     assert "one, which is no page that was executed" in recorded.built()
 
 
