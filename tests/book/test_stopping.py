@@ -305,6 +305,6 @@ def test_a_warning_names_the_line_of_the_page(book):
     ]
     book.index("fine")
     book.page("fine", "\n".join(lines) + "\n")
-    _, output = book.build()
+    output = book.refused("build")
     for name, line in {"one": 6, "two": 15, "three": 21}.items():
         assert re.search(rf"fine\.md:{line}: .*'{name}'", output), output
