@@ -70,16 +70,26 @@ class _Server:
         process.start()
         self.kill, self.wait = process.kill, process.join
         self.poll = lambda: process.exitcode
+        self.returncode = None
 
 
 def _start_server(
-    link: socket.socket, run: Path, environment: dict[str, str]
+    link: socket.socket,
+    run: Path,
+    environment: dict[str, str],
+    without: tuple[str, ...] = (),
 ) -> _Server:
     fork = multiprocessing.get_context("fork")
-    return _Server(fork.Process(target=_serve, args=(link, run, environment)))
+    process = fork.Process(target=_serve, args=(link, run, environment, without))
+    return _Server(process)
 
 
-def _serve(link: socket.socket, run: Path, environment: dict[str, str]) -> None:
+def _serve(
+    link: socket.socket,
+    run: Path,
+    environment: dict[str, str],
+    without: tuple[str, ...],
+) -> None:
     os.setsid()
     _write_to(run / workers.LOG)
     os.closerange(3, link.fileno())
@@ -87,4 +97,4 @@ def _serve(link: socket.socket, run: Path, environment: dict[str, str]) -> None:
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(run)
-    server.serve(link, run)
+    server.serve(link, run, without)

@@ -13,7 +13,7 @@ from executed_book.errors import BookError
 from executed_book.model import Cell, Provenance, Run, to_plain
 from executed_book.programs import NoFaithfulProgram
 from executed_book.programs.snippets import Snippets
-from executed_book.running.store import Store
+from executed_book.running.store import NOTHING, Store
 from executed_book.settings import Settings
 
 from .made import GPU, chapter, executed, gave, printed
@@ -42,7 +42,7 @@ def keep_run(settings: Settings, number_of_cells: int) -> None:
     building._read()
     results = (gave(printed("kept\n")),) * number_of_cells
     run = Run("one", 0, Provenance("cpu", "cpu", 1, "1", "1", "3"), (), results)
-    entry = {"run": to_plain(run), "depends": {"distributions": {}, "files": {}}}
+    entry = {"run": to_plain(run), "depends": NOTHING}
     Store(settings.cache, settings.project).save("one", building.keys["one"], entry)
 
 

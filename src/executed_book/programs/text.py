@@ -84,7 +84,7 @@ def header(address: str, jax_version: str) -> str:
     >>> header("https://example.org/numpy/random.html", "0.12.0")
     '# https://example.org/numpy/random.html, run with JAX 0.12.0'
     """
-    return f"# {address}, run with JAX {jax_version}"
+    return f"# {address}" + (f", run with JAX {jax_version}" if jax_version else "")
 
 
 def program(cells: Page | Sequence[SourceCell], k: int, header: str) -> Program:
@@ -212,7 +212,7 @@ class Programs:
         note = "  # shown by an earlier cell"
         text = f"with {', '.join(managers)}:{note}\n{body}"
         piece = _piece(self.page, statement, text)
-        below = self.page.found[statement.index].prints_below
+        below = self.page.effects[statement.index].prints_below
         yield from _below(piece) if below and not silent else [piece]
 
     # -- the cell itself
@@ -255,7 +255,7 @@ class _Piece:
 
 def _piece(page: Page, statement: CodeStatement, text: str) -> _Piece:
     compound = isinstance(statement.node, _COMPOUND) or text.startswith("with ")
-    needs = page.found[statement.index]
+    needs = page.effects[statement.index]
     return _Piece(
         _without_blank_lines(text) if compound else text,
         statement.cell,

@@ -102,7 +102,7 @@ def test_a_worker_tells_where_it_ran_and_what_it_used(said):
     done, root = said[-1], said[0]["root"]
     assert (done["platform"], done["device_kind"]) == ("cpu", "cpu")
     assert "IPython" in done["modules"]
-    assert [Path(f).relative_to(root).as_posix() for f in done["files"]] == [
+    assert [Path(f).relative_to(root).as_posix() for f in done["uses"]["files"]] == [
         "docs/data.txt"
     ]
 
