@@ -125,7 +125,7 @@ Is every one of them odd? `all(x)` and {term}`every` are code.
 """
 
 CLAIMS = 'executed_book_claims = {"under": ["What to remember"], "rows": ["tables"]}'
-ROWS = """
+ROWS = """\
 class Table:
     def _repr_html_(self):
         rows = "<tr><td>1</td></tr>" * 3
