@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import http.server
 import io
-import itertools
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +14,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Locator, Page, expect
 
-from .test_look import DESKTOP, PHONE, UNFOLD
+from .test_look import DESKTOP, PAGES, PHONE, UNFOLD
 
 NARROW = 320
 
@@ -239,36 +238,24 @@ def invisible(page: Page, kind: str) -> list[str]:
 ICONS = ":is(.fa-solid, .fas, .fa-brands, .fab)"
 
 
-LOOKS = list(itertools.product(("light", "dark"), ("active", "none")))
-
-
-def invisible_in_any_look(page: Page, kind: str) -> list[str]:
-    found = []
-    for theme, forced in LOOKS:
-        page.emulate_media(color_scheme=theme, forced_colors=forced)
-        page.wait_for_function(f"document.documentElement.dataset.theme === '{theme}'")
-        found += invisible(page, kind)
-    return found
-
-
+@pytest.mark.parametrize("forced", ["active", "none"])
+@pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [PHONE, 1440])
-def test_icons_are_visible(visit, width):
-    page = visit("everything.html", width=width).page
-    assert invisible_in_any_look(page, f".bd-header {ICONS}") == []
+def test_icons_are_visible(visit, width, theme, forced):
+    page = visit("everything.html", width=width, theme=theme, forced_colors=forced).page
+    assert invisible(page, f".bd-header {ICONS}") == []
     if width == PHONE:
         page.locator(".bd-header .primary-toggle").click()
         page.evaluate("document.activeElement.blur()")
-        assert invisible_in_any_look(page, f".bd-sidebar-primary {ICONS}") == []
+        assert invisible(page, f".bd-sidebar-primary {ICONS}") == []
         opened = page.locator(".bd-sidebar-primary .dropdown-download-buttons button")
         opened.first.click()
-        menu = f".bd-sidebar-primary .dropdown-menu {ICONS}"
-        assert invisible_in_any_look(page, menu) == []
+        assert invisible(page, f".bd-sidebar-primary .dropdown-menu {ICONS}") == []
 
 
-def test_the_menu_of_downloads_says_what_each_is(everything: Page):
-    entries = everything.locator(
-        ".bd-header .dropdown-download-buttons .btn__text-container"
-    )
+def test_the_menu_of_downloads_says_what_each_is(visit):
+    page = visit("everything.html").page
+    entries = page.locator(".bd-header .dropdown-download-buttons .btn__text-container")
     assert [text.strip() for text in entries.all_text_contents()] == [
         "Notebook (.ipynb)",
         "Script (.py)",
@@ -293,6 +280,11 @@ def test_each_tick_is_named_by_its_sentence(visit):
 
 
 # -- in other places
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_says_once_how_wide_it_is(site: Path, name):
+    assert (site / name).read_text("utf-8").count('name="viewport"') == 1
 
 
 @pytest.fixture
@@ -322,7 +314,7 @@ def served(site: Path) -> Iterator[str]:
     server.server_close()
 
 
-@pytest.mark.parametrize("lost", ["gone.html", "below/deeper/gone"])
+@pytest.mark.parametrize("lost", ["gone.html", "below/gone.html", "below/deeper/gone"])
 def test_a_page_that_is_not_there_looks_like_the_book(visit, served, lost):
     page = visit(served + lost, offline=False).page
     ground = "getComputedStyle(document.body).backgroundColor"
