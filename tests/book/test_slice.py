@@ -508,6 +508,11 @@ REFUSED = {
     "a shell command": (["x = 1", "!ls"], 1, 1, "%system"),
     "a magic's value": (["x = 1\nt = %timeit -o x", "print(t)"], 0, 2, "%timeit"),
     "a cell magic": (["%%bash\nls"], 0, 1, "%%bash"),
+    "a file that is written": (["%%writefile a.py\nx = 1"], 0, 1, "%%writefile"),
+    "a cell that awaits": (
+        ["async def f():\n    return 1\nx = await f()", "print(x)"],
+        *(0, 3, "awaits outside of a function"),
+    ),
 }
 
 

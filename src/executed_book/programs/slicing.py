@@ -20,7 +20,7 @@ from functools import cached_property
 from . import libraries
 from .cells import ParsedCell, SourceCell, parse
 from .following import Follower
-from .names import bound_names, imports, root_name
+from .names import DEFINITIONS, bound_names, imports, root_name
 from .things import Effects, Mask, page_scope, reach
 
 WAY_OUT = "rewrite it in plain Python, or give the reason in the cell's `no-program`"
@@ -211,6 +211,11 @@ class Page:
             for line, magic in self.cells[k].magics:
                 raise NoFaithfulProgram(cell, k, line, f"{magic} here")
         for statement in (self.statements[i] for i in kept):
+            line = statement.node.lineno
+            of_its_own = isinstance(statement.node, DEFINITIONS) or statement.is_import
+            if self.cells[statement.cell].awaits and not of_its_own:
+                why = "it awaits outside of a function"
+                raise NoFaithfulProgram(cell, statement.cell, line, why)
             missing = self.effects[statement.index].missing
             if statement.fails:
                 missing = missing & libraries.IPYTHON
@@ -218,7 +223,6 @@ class Page:
                 why = f"`{name}` is not defined by a statement above"
                 if name in libraries.IPYTHON:
                     why = f"`{name}` exists only in IPython"
-                line = statement.node.lineno
                 raise NoFaithfulProgram(cell, statement.cell, line, why)
 
     # -- following the statements
