@@ -27,20 +27,20 @@ _FORKS.set_forkserver_preload(["tests.book.imports"])
 
 
 def run_forked(
-    root: Path, arguments: tuple[str, ...], output: Path, seconds: float = 180.0
+    root: Path, arguments: tuple[str, ...], output: Path, variables: dict[str, str]
 ) -> int | None:
     """Run a command in the folder `root`; its exit status, None if it ran too long."""
     before = dict(os.environ)
     os.environ.update(_IMPORTED_WITH)
     os.environ["PYTHONPATH"] = os.pathsep.join([_ROOT, before.get("PYTHONPATH", "")])
     try:
-        given = (root, arguments, output, before)
+        given = (root, arguments, output, {**before, **variables})
         command = _FORKS.Process(target=_command, args=given)
         command.start()
     finally:
         os.environ.clear()
         os.environ.update(before)
-    command.join(seconds)
+    command.join(600.0)
     command.kill()
     return command.exitcode
 

@@ -108,19 +108,6 @@ def test_a_seal_names_all_that_a_page_shows():
     assert again.seal == pages[0].seal
 
 
-def test_a_page_with_other_text_shows_the_same_results():
-    page = ExecutedPage(executed(chapter("x"), gave(), seal="a"), SNIPPETS)
-    other = page.with_text(chapter("x", text="other"))
-    assert other.executed.chapter.text == "other"
-    assert other.seal == page.seal
-
-
-def test_what_a_cell_needs():
-    made = executed(chapter("x = 1", "y = 2", "x + 1"), gave(), gave(), gave())
-    assert Needs(made)(3) == {1}
-    assert Needs(made)(1) == set()
-
-
 def test_where_it_cannot_be_told_a_cell_needs_all_before_it(monkeypatch):
     def refuse(cells: object) -> None:
         raise NoFaithfulProgram(2, 1, 1, "a magic")

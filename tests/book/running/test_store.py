@@ -84,9 +84,3 @@ def test_what_is_used_is_kept_and_what_is_old_goes(store):
     assert sorted(store.folder.iterdir()) == sorted(
         [*foreign, store.path("new", KEY), store.path("used", KEY)]
     )
-
-
-def test_a_folder_that_is_not_there_is_an_empty_store(store):
-    store.prune()
-    assert store.load("a", KEY) is None
-    assert store.entries("a") == []

@@ -87,14 +87,6 @@ def results(said: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [m["result"] for m in said if m.get("at") == "result"]
 
 
-def test_values_are_evaluated_after_their_cell(said):
-    [led] = [m for m in said if m.get("at") == "led"]
-    assert led["values"] == [{"text": "2", "error": None}]
-    one, wrong = results(said)[0]["values"]
-    assert one == {"text": "4", "error": None}
-    assert wrong["error"].startswith("NameError: ")
-
-
 def test_outputs_of_each_cell_are_its_own(said):
     first, skipped, third, last = results(said)
     assert [o.get("text") for o in first["outputs"]] == ["2\n", None]
