@@ -324,6 +324,16 @@ def test_a_page_that_is_not_there_looks_like_the_book(visit, served, lost):
     page.wait_for_url(f"{served}everything.html*")
 
 
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("scripts", [True, False])
+@pytest.mark.parametrize("lost", ["below/gone.html", "no/such/folder.html"])
+def test_wherever_it_lies_and_without_scripts(visit, served, lost, scripts, theme):
+    asked = {"offline": False, "scripts": scripts, "theme": theme}
+    page = visit(served + lost, **asked).page
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert ground == {"light": "rgb(253, 252, 249)", "dark": "rgb(20, 25, 28)"}[theme]
+
+
 # -- without scripts
 
 
