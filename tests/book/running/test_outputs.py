@@ -53,6 +53,10 @@ def test_a_limit_is_one_for_all_text_of_a_cell():
     assert (outputs.is_over, outputs.items()) == (False, [])
 
 
+def test_no_cell_catches_the_limit_by_catching_exceptions():
+    assert not issubclass(OutputLimit, Exception)
+
+
 def test_a_picture_is_no_text():
     outputs = Outputs(5)
     outputs.rich(
