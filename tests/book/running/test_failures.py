@@ -76,3 +76,7 @@ def test_a_message_that_cannot_be_shown(source, message):
     failure = failing(source)
     assert failure.message == message
     failure.traceback.encode("utf-8")
+
+
+def test_what_ends_a_process_is_told_too():
+    assert failing("raise SystemExit(3)").name == "SystemExit"
