@@ -107,7 +107,7 @@ def tests(session: nox.Session) -> None:
     """
     install(session, "tests")
     # Most tests start commands and wait: more of them at once than there are cores.
-    together = ("-n3", "--dist=loadfile", "--durations=20")
+    together = ("-n3", "--dist=loadfile", "--no-loadscope-reorder", "--durations=20")
     oldest = (*OF_THE_INSTRUMENTS, "tests/book/reading", "tests/book/running")
     every = (*together, *(oldest if session.python == OLDEST else ()))
     python(session, "-m", "pytest", *(session.posargs or every))

@@ -8,13 +8,25 @@ import pytest
 # JAX reads this when it is imported, so it comes before anything imports JAX.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
-#: Files with tests of many seconds each.
-LONG = ("examples/test_systems.py", "test_lens_sweep.py", "programs/test_corpus.py")
+#: Files whose tests take longest, the longest first.
+LONG = (
+    *("examples/test_systems.py", "test_lens_sweep.py", "programs/test_corpus.py"),
+    *("book/test_stopping.py", "commands/test_record.py", "tests/test_processes.py"),
+    *("book/test_surroundings.py", "book/test_failures.py", "book/test_hints.py"),
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the long tests, so that no process is left with one at the end."""
-    items.sort(key=lambda item: not item.path.as_posix().endswith(LONG))
+    """Begin with the long tests, so that no process is left with one at the end.
+
+    pytest-xdist keeps this order if it is called with `--no-loadscope-reorder`.
+    """
+
+    def place(item: pytest.Item) -> int:
+        path = item.path.as_posix()
+        return next((n for n, name in enumerate(LONG) if path.endswith(name)), 99)
+
+    items.sort(key=place)
 
 
 def pytest_configure() -> None:

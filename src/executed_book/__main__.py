@@ -18,8 +18,9 @@ def _leave_at_once(number: int, frame: "FrameType | None") -> None:
 
 
 # Importing takes a moment, and nothing has to be put right until it is done.
-signal.signal(signal.SIGINT, _leave_at_once)
-signal.signal(signal.SIGTERM, _leave_at_once)
+for _stop in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+    if _stop != signal.SIGHUP or signal.getsignal(_stop) != signal.SIG_IGN:
+        signal.signal(_stop, _leave_at_once)  # `nohup` has us live on
 
 # The folder that a build starts in holds pages, and is not where modules are: a file
 # there may be called like one.

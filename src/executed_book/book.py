@@ -35,7 +35,7 @@ from .programs.verdicts import Verdicts
 from .programs.verify import Offer, count, offers_of, settled, unverified
 from .reading.chapters import docname_of
 from .reading.pages import find_pages, read_pages
-from .running.chapters import ChapterTask, Finished
+from .running.chapters import ChapterTask, Finished, source_date
 from .running.fingerprint import Depends, digest, environment_fingerprint
 from .running.platform import check_platform, platform_name
 from .running.pool import Pool
@@ -174,6 +174,7 @@ class _Building:
         self.missing: list[Chapter] = []
         self.texts: list[PageText] = []
         self.errors: list[PageError] = []
+        self.names_jax = False
 
     def build(self, run_missing: bool) -> Book:
         self._read()
@@ -211,6 +212,7 @@ class _Building:
             settings.cache / "read",
         )
         chapters = [r.chapter for r in readings if r.chapter is not None]
+        self.names_jax = any("jax" in c.source for ch in chapters for c in ch.cells)
         if settings.only is not None:
             names = {chapter.docname for chapter in chapters}
             pages = {docname_of(p, settings.source) for p in self._pages()}
@@ -231,6 +233,7 @@ class _Building:
         chapters = [c for c in map(self.choose, chapters) if c is not None]
         self.chapters, self.errors = chapters, errors
         check_platform()
+        source_date()
         self.environment = environment_fingerprint(platform_name())
         self.keys = {c.docname: self._key(c) for c in chapters}
 
@@ -305,7 +308,8 @@ class _Building:
             ChapterTask(chapter, self.settings, self.progress, self._finished)
             for chapter in order
         ]
-        with open_workers() as workers:
+        # Where no page names JAX, its version is none of the book's business.
+        with open_workers(without=() if self.names_jax else ("jax",)) as workers:
             self.while_starting()
             Pool(workers, self.settings.jobs, self.progress.tick).run(tasks)
         for task in tasks:

@@ -203,7 +203,10 @@ class CellResult:
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where something ran. The instruments call the same facts by the same names."""
+    """Where something ran. The instruments call the same facts by the same names.
+
+    `jax` and `jaxlib` are empty where JAX was not imported.
+    """
 
     platform: str
     device_kind: str
@@ -218,6 +221,12 @@ class Provenance:
     def device(self) -> str:
         """The device, as a reader chooses it."""
         return "CPU" if self.platform == "cpu" else self.device_kind
+
+    @property
+    def versions(self) -> str:
+        """What ran, in words."""
+        python = f"Python {self.python}"
+        return f"JAX {self.jax}, {python}" if self.jax else python
 
 
 @dataclass(frozen=True)

@@ -201,12 +201,52 @@ def settings_of(
         "include": tuple(get("include_patterns") or ("**",)),
         "exclude": tuple(get("exclude_patterns") or ()),
         "not_executed": tuple(get("nb_execution_excludepatterns") or ()),
-        "may_fail": bool(get("nb_execution_allow_errors")),
+        "may_fail": _is_set(get("nb_execution_allow_errors")),
     }
-    timeout = get("nb_execution_timeout")
+    timeout = _number(get("nb_execution_timeout"))
     if _is_positive(timeout) and get(PREFIX + "cell_seconds") is None:
         settings["cell_seconds"] = float(timeout)
+    if _is_set(get("nb_execution_in_temp")) and get(PREFIX + "folder") is None:
+        settings["folder"] = "empty"
+    if get("nb_execution_mode") == "off":
+        settings["not_executed"] = ("**",)
+    if get("nb_kernel_rgx_aliases"):
+        raise BookError(
+            "conf.py: nb_kernel_rgx_aliases is set, and cells run in the Python that"
+            " builds\n    → drop the option; leave out pages in other languages with"
+            " nb_execution_excludepatterns"
+        )
     return Settings(source, **{**settings, **more})
+
+
+def from_text(name: str, text: str) -> Any:
+    """The value of an option of ours that a command line gives; `text` of any other.
+
+    >>> from_text("executed_book_cell_seconds", "2.5")
+    2.5
+    >>> from_text("executed_book_rules", "noise,figures")
+    ['noise', 'figures']
+    """
+    defaults = [o.default for o in OPTIONS if PREFIX + o.name == name]
+    if any(isinstance(default, float | int) for default in defaults):
+        number = _number(text)
+        return number if number is text else type(defaults[0])(number)
+    if any(isinstance(default, tuple) for default in defaults) and text != "all":
+        return text.split(",")
+    return text or None
+
+
+def _number(value: Any) -> Any:
+    """A number that was given as text on a command line; anything else as it is."""
+    try:
+        return float(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
+
+
+def _is_set(value: Any) -> bool:
+    """Whether an option is on, also where a command line says so as text."""
+    return bool(value) and value not in ("0", "false", "False")
 
 
 def _value(option: Option, get: Callable[[str], Any]) -> Any:

@@ -9,7 +9,6 @@ The contenders build the same chapters: this book's builder, MyST-NB alone with
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import os
 import re
 import shutil
@@ -123,10 +122,6 @@ def change_one(folder: Path, docname: str) -> None:
 FORCE, CACHED = (PLAIN_CONF.format(mode=mode) for mode in ("force", "cache"))
 
 
-def copies(chapter: Chapter, count: int) -> list[Chapter]:
-    return [dataclasses.replace(chapter, docname=f"copy-{i:02d}") for i in range(count)]
-
-
 def report(name: str, times: dict[str, list[float]], base: str) -> None:
     """One line a contender: seconds, and the ratio to the base, median of rounds."""
     print(f"\n{name}")
@@ -158,7 +153,6 @@ def in_fresh_folder(
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--copies", type=int, nargs="*", default=[10, 20, 40])
     parser.add_argument("--under", default="", help="only chapters of this folder")
     parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="of a book")
     options = parser.parse_args(arguments)
@@ -169,7 +163,6 @@ def main(arguments: list[str] | None = None) -> None:
     print(f"{len(chapters)} chapters, {sum(len(c.cells) for c in chapters)} cells")
     compare_cold(chapters, options.rounds)
     compare_again(chapters, options.rounds)
-    compare_growth(min(chapters, key=lambda c: len(c.cells)), options.copies)
 
 
 def compare_cold(chapters: list[Chapter], rounds: int) -> None:
@@ -209,23 +202,6 @@ def compare_again(chapters: list[Chapter], rounds: int) -> None:
     finally:
         shutil.rmtree(mine)
         shutil.rmtree(other)
-
-
-def compare_growth(chapter: Chapter, counts: list[int]) -> None:
-    """Copies of one chapter: how the cost grows with their number."""
-    for count in counts:
-        many = copies(chapter, count)
-        growth = {
-            "MyST-NB": lambda many=many: in_fresh_folder(many, FORCE, True, theirs),
-            "this builder": lambda many=many: in_fresh_folder(
-                many, OUR_CONF, False, ours
-            ),
-        }
-        report(
-            f"{count} copies of {chapter.docname}, cold",
-            rounds_of(growth, 1),
-            "MyST-NB",
-        )
 
 
 if __name__ == "__main__":

@@ -1,13 +1,12 @@
 """What a lens costs, as a ratio to compiling the same function.
 
-Run it with ``python -m tests.bench.bench_lens``; add ``--json`` for data. Each figure
+Run it with ``python -m tests.bench.bench_lens``. Each figure
 is the median of several rounds; in every round the function is traced, lowered and
 compiled, and then looked at, one right after the other, so both meet the same load on
 the machine. What the lens adds is given as a ratio to compiling alone.
 """
 
 import argparse
-import json
 import statistics
 import time
 from collections.abc import Callable
@@ -26,42 +25,12 @@ def thousand(x):
     return x
 
 
-def block(params, x):
-    """A small transformer block: attention and a two-layer network."""
-    heads, width = 4, x.shape[-1]
-    q, k, v = jnp.split(normed(x) @ params["qkv"], 3, axis=-1)
-    split = [t.reshape(*t.shape[:-1], heads, width // heads) for t in (q, k, v)]
-    q, k, v = (jnp.swapaxes(t, -2, -3) for t in split)
-    scores = q @ jnp.swapaxes(k, -1, -2) / jnp.sqrt(width / heads)
-    mask = jnp.tril(jnp.ones(scores.shape[-2:], bool))
-    mixed = jax.nn.softmax(jnp.where(mask, scores, -jnp.inf)) @ v
-    x = x + jnp.swapaxes(mixed, -2, -3).reshape(x.shape) @ params["out"]
-    return x + jax.nn.gelu(normed(x) @ params["up"]) @ params["down"]
-
-
-def normed(x):
-    """Scale each row to mean 0 and variance 1."""
-    mean = x.mean(-1, keepdims=True)
-    return (x - mean) / jnp.sqrt(x.var(-1, keepdims=True) + 1e-6)
-
-
-def loss(params, x):
-    """A number to differentiate the block by."""
-    return jnp.mean(block(params, x) ** 2)
-
-
 def spec(*shape: int) -> jax.ShapeDtypeStruct:
     """Describe a float32 array."""
     return jax.ShapeDtypeStruct(shape, "float32")
 
 
 WIDTH = 64
-PARAMS = {
-    "qkv": spec(WIDTH, 3 * WIDTH),
-    "out": spec(WIDTH, WIDTH),
-    "up": spec(WIDTH, 4 * WIDTH),
-    "down": spec(4 * WIDTH, WIDTH),
-}
 Case = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
@@ -105,10 +74,8 @@ def cases() -> dict[str, Case]:
     """All functions to look at."""
     return {
         "1000 equations": (thousand, (spec(16),)),
-        "transformer block": (block, (PARAMS, spec(2, 32, WIDTH))),
-        "its gradient": (jax.grad(loss), (PARAMS, spec(2, 32, WIDTH))),
         "Flax block": of_flax(differentiate=False),
-        "its gradient (Flax)": of_flax(differentiate=True),
+        "its gradient": of_flax(differentiate=True),
         "Diffrax gradient": of_diffrax(),
     }
 
@@ -158,14 +125,10 @@ def measure(rounds: int, only: str = "") -> dict[str, dict[str, float]]:
 def main() -> None:
     """Print the table, or the data."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--json", action="store_true")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default="", help="the name of one case")
     options = parser.parse_args()
     results = measure(options.rounds, options.only)
-    if options.json:
-        print(json.dumps(results, indent=2))
-        return
     print("compiling = 1; medians of", options.rounds, "rounds")
     for name, r in results.items():
         print(

@@ -24,10 +24,10 @@ print(1 + 1)
 
 #: The arguments with which each takes least time.
 SMALLEST = {
-    "bench_book": ["--rounds=1", "--copies", "1", "--docs", "docs"],
+    "bench_book": ["--rounds=1", "--docs", "docs"],
     "bench_lens": ["--rounds=1", "--only=1000 equations"],
+    "bench_pages": ["--rounds=1", "--only", "index"],
     "bench_programs": ["--rounds=1", "--sample=1"],
-    "bench_search": [],
     "bench_watch_measure": ["misses"],
 }
 

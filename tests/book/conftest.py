@@ -61,6 +61,9 @@ def settings() -> dict[str, str]:
 #: The variables before any test set one; importing JAX has set two.
 SETTINGS = settings()
 
+#: Variables that nothing reads when it is imported.
+READ_LATE = {"SOURCE_DATE_EPOCH"}
+
 
 @dataclass
 class TinyBook:
@@ -106,13 +109,17 @@ class TinyBook:
     def run(self, *arguments: str, **variables: str) -> tuple[int, str]:
         """Run a command to its end: its exit status and what it printed.
 
-        Where no variables are set, in a fork of a process that is ready; see `forks`.
+        Where no variables steer imports, in a fork of a process that is ready; see
+        `forks`.
         """
-        if not variables and settings() == SETTINGS:
-            return self._run_forked(*arguments)
+        if variables.keys() <= READ_LATE and settings() == SETTINGS:
+            with tempfile.NamedTemporaryFile() as said:
+                file = Path(said.name)
+                status = run_forked(self.root, arguments, file, variables)
+                return status, file.read_text("utf-8")
         process = self.start(*arguments, **variables)
         try:
-            output, _ = process.communicate(timeout=180)
+            output, _ = process.communicate(timeout=600)
         finally:
             process.kill()
         return process.returncode, output
@@ -121,30 +128,32 @@ class TinyBook:
         """Run a command as if an accelerator were here that behaves so."""
         return self.run(*arguments, **on_a_device(**how))
 
+    def done_on_a_device(self, *arguments: str, **how: object) -> str:
+        """Run a command so, and insist that it went well; what was printed."""
+        return self.done(*arguments, **on_a_device(**how))
+
     def stored(self, name: str, device: str = "cpu") -> Path:
         """The file with what the cells of a page gave on a device, with our JAX."""
         folder = self.root / "outputs" / "cells"
         return folder / f"{device}-{version('jax')}" / f"{name}.txt"
 
-    def _run_forked(self, *arguments: str) -> tuple[int, str]:
-        with tempfile.NamedTemporaryFile() as said:
-            status = run_forked(self.root, arguments, Path(said.name))
-            return status, Path(said.name).read_text("utf-8")
+    def done(self, *arguments: str, **variables: str) -> str:
+        """Run a command, and insist that it went well; what was printed."""
+        status, output = self.run(*arguments, **variables)
+        assert status == 0, output
+        return output
 
-    def build(self, **variables: str) -> tuple[int, str]:
-        return self.run("build", **variables)
+    def refused(self, *arguments: str, **variables: str) -> str:
+        """Run a command, and insist that it finds something wrong; what was printed."""
+        status, output = self.run(*arguments, **variables)
+        assert status == 1, output
+        return output
 
     def built(self, **variables: str) -> str:
-        """Build, and insist that it went well; what was printed."""
-        status, output = self.build(**variables)
-        assert status == 0, output
-        return output
+        return self.done("build", **variables)
 
     def executed(self, **variables: str) -> str:
-        """Execute without rendering, and insist that it went well."""
-        status, output = self.run("execute", **variables)
-        assert status == 0, output
-        return output
+        return self.done("execute", **variables)
 
     def html(self, name: str) -> str:
         return (self.site / f"{name}.html").read_text("utf-8")

@@ -27,20 +27,20 @@ _FORKS.set_forkserver_preload(["tests.book.imports"])
 
 
 def run_forked(
-    root: Path, arguments: tuple[str, ...], output: Path, seconds: float = 180.0
+    root: Path, arguments: tuple[str, ...], output: Path, variables: dict[str, str]
 ) -> int | None:
     """Run a command in the folder `root`; its exit status, None if it ran too long."""
     before = dict(os.environ)
     os.environ.update(_IMPORTED_WITH)
     os.environ["PYTHONPATH"] = os.pathsep.join([_ROOT, before.get("PYTHONPATH", "")])
     try:
-        given = (root, arguments, output, before)
+        given = (root, arguments, output, {**before, **variables})
         command = _FORKS.Process(target=_command, args=given)
         command.start()
     finally:
         os.environ.clear()
         os.environ.update(before)
-    command.join(seconds)
+    command.join(600.0)
     command.kill()
     return command.exitcode
 
@@ -70,16 +70,26 @@ class _Server:
         process.start()
         self.kill, self.wait = process.kill, process.join
         self.poll = lambda: process.exitcode
+        self.returncode = None
 
 
 def _start_server(
-    link: socket.socket, run: Path, environment: dict[str, str]
+    link: socket.socket,
+    run: Path,
+    environment: dict[str, str],
+    without: tuple[str, ...] = (),
 ) -> _Server:
     fork = multiprocessing.get_context("fork")
-    return _Server(fork.Process(target=_serve, args=(link, run, environment)))
+    process = fork.Process(target=_serve, args=(link, run, environment, without))
+    return _Server(process)
 
 
-def _serve(link: socket.socket, run: Path, environment: dict[str, str]) -> None:
+def _serve(
+    link: socket.socket,
+    run: Path,
+    environment: dict[str, str],
+    without: tuple[str, ...],
+) -> None:
     os.setsid()
     _write_to(run / workers.LOG)
     os.closerange(3, link.fileno())
@@ -87,4 +97,4 @@ def _serve(link: socket.socket, run: Path, environment: dict[str, str]) -> None:
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(run)
-    server.serve(link, run)
+    server.serve(link, run, without)

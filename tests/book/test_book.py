@@ -13,7 +13,7 @@ from executed_book.errors import BookError
 from executed_book.model import Cell, Provenance, Run, to_plain
 from executed_book.programs import NoFaithfulProgram
 from executed_book.programs.snippets import Snippets
-from executed_book.running.store import Store
+from executed_book.running.store import NOTHING, Store
 from executed_book.settings import Settings
 
 from .made import GPU, chapter, executed, gave, printed
@@ -42,7 +42,7 @@ def keep_run(settings: Settings, number_of_cells: int) -> None:
     building._read()
     results = (gave(printed("kept\n")),) * number_of_cells
     run = Run("one", 0, Provenance("cpu", "cpu", 1, "1", "1", "3"), (), results)
-    entry = {"run": to_plain(run), "depends": {"distributions": {}, "files": {}}}
+    entry = {"run": to_plain(run), "depends": NOTHING}
     Store(settings.cache, settings.project).save("one", building.keys["one"], entry)
 
 
@@ -106,19 +106,6 @@ def test_a_seal_names_all_that_a_page_shows():
     assert len({page.seal for page in pages}) == len(pages)
     again = ExecutedPage(executed(chapter("x"), gave(), seal="a"), SNIPPETS)
     assert again.seal == pages[0].seal
-
-
-def test_a_page_with_other_text_shows_the_same_results():
-    page = ExecutedPage(executed(chapter("x"), gave(), seal="a"), SNIPPETS)
-    other = page.with_text(chapter("x", text="other"))
-    assert other.executed.chapter.text == "other"
-    assert other.seal == page.seal
-
-
-def test_what_a_cell_needs():
-    made = executed(chapter("x = 1", "y = 2", "x + 1"), gave(), gave(), gave())
-    assert Needs(made)(3) == {1}
-    assert Needs(made)(1) == set()
 
 
 def test_where_it_cannot_be_told_a_cell_needs_all_before_it(monkeypatch):

@@ -23,10 +23,6 @@ def two(two_once, tmp_path):
     return copy_of(two_once, tmp_path)
 
 
-def test_nothing_changed_executes_nothing(two):
-    assert "2 unchanged, 0 to execute" in two.executed()
-
-
 def test_prose_alone_executes_nothing_and_is_rendered(two):
     two.built()
     path = two.root / "docs" / "one.md"
@@ -63,14 +59,9 @@ def test_a_changed_announcement_is_checked_without_running(two):
     two.chapter("two", ':raises: "ValueError: invalid literal"\nint("a")')
     assert "1 to execute" in two.executed()
     two.chapter("two", ':raises: "TypeError: invalid literal"\nint("a")')
-    status, output = two.run("execute")
-    assert status == 1
+    output = two.refused("execute")
     assert "0 to execute" in output
     assert "raises another" in output
-
-
-def test_steering_variables_are_part_of_the_key(two):
-    assert "2 to execute" in two.run("execute", JAX_ENABLE_X64="1")[1]
 
 
 def test_a_file_that_a_chapter_reads_is_part_of_it(two):
@@ -85,33 +76,15 @@ def test_a_file_that_a_chapter_reads_is_part_of_it(two):
     assert "second" in two.html("two")
 
 
-@pytest.mark.parametrize("damage", ["delete", "truncate", "edit", "binary"])
+@pytest.mark.parametrize("damage", ["truncate", "edit"])
 def test_a_damaged_cache_costs_time_only(two, damage):
     (entry,) = two.cache.glob("one-*.json")
     text = entry.read_text()
     match damage:
-        case "delete":
-            entry.unlink()
         case "truncate":
             entry.write_text(text[: len(text) // 2])
         case "edit":
             entry.write_text(text.replace("one", "eno"))
-        case "binary":
-            entry.write_bytes(b"\xff\xfe\x00")
     assert "1 to execute" in two.executed()
     (whole,) = two.cache.glob("one-*.json")
     assert "one\\n" in whole.read_text()
-
-
-def test_versions_are_part_of_what_a_run_depends_on(two):
-    """The versions noted in an entry are compared with those installed now."""
-    import hashlib
-    import json
-
-    (entry,) = two.cache.glob("one-*.json")
-    run = json.loads(entry.read_text().split("\n", 1)[1])
-    assert run["depends"]["distributions"]["numpy"]
-    run["depends"]["distributions"]["numpy"] = "0.0.1"
-    body = json.dumps(run)
-    entry.write_text(f"{hashlib.sha256(body.encode()).hexdigest()}\n{body}")
-    assert "1 to execute" in two.executed()

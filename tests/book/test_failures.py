@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from textwrap import dedent
 
 import pytest
 
@@ -280,8 +279,7 @@ def failed(tmp_path_factory) -> tuple[TinyBook, str, str]:
         "print('\\x1b[1m')",
         "import os; os._exit(1)",
     )
-    status, output = book.build()
-    assert status == 1
+    output = book.refused("build")
     return book, before, output
 
 
@@ -347,7 +345,7 @@ def test_nothing_else_is_told_and_the_site_stands(failed):
 def test_a_page_that_is_right_in_odd_ways_is_built(book):
     """Marks, empty pages, editors' files, notes of other programs: no problem."""
     docs = book.root / "docs"
-    book.index("one", "sub/two", "three", "four")
+    book.index("one", "sub/two", "three", "four", "five")
     front = "\ufeff---\r\nfile_format: mystnb\r\n---\r\n\r\n"
     (docs / "one.md").write_bytes(
         f"{front}# One\r\n\r\n```{{code-cell}}\r\nx = 2\r\nx\r\n```\r\n".encode()
@@ -361,31 +359,19 @@ def test_a_page_that_is_right_in_odd_ways_is_built(book):
         "print('above')",
         front=FRONT,
     )
+    book.chapter(
+        "five",
+        ':raises: "RuntimeError: Array has been deleted"\n'
+        "import jax.numpy as jnp\nx = jnp.ones(3)\nx.delete()\nx",
+    )
     (docs / ".#one.md").symlink_to("user@host.1234:5678")
     (docs / ".ipynb_checkpoints").mkdir()
     (docs / ".ipynb_checkpoints" / "one-checkpoint.md").write_text("1 / 0")
+    (docs / "empty.md").write_text("")
+    conf = book.root / "conf" / "conf.py"
+    conf.write_text(conf.read_text() + 'suppress_warnings = ["toc.not_included"]\n')
     book.built()
     assert "from a shell" in book.html("three")
     assert ">2\n<" in book.html("one")
-
-
-def test_an_announced_failure_while_a_value_is_shown_is_shown(book):
-    book.index("one")
-    book.chapter(
-        "one",
-        ':raises: "RuntimeError: Array has been deleted"\n'
-        + dedent("import jax.numpy as jnp\nx = jnp.ones(3)\nx.delete()\nx"),
-    )
-    book.built()
-    assert "Array has been deleted" in re.sub("<[^>]*>", "", book.html("one"))
-
-
-def test_an_empty_page_is_a_page(book):
-    """It holds nothing, which is told as Sphinx does where it is not asked for."""
-    conf = book.root / "conf" / "conf.py"
-    conf.write_text(conf.read_text() + 'suppress_warnings = ["toc.not_included"]\n')
-    book.index("one")
-    book.chapter("one", "1")
-    (book.root / "docs" / "empty.md").write_text("")
-    book.built()
+    assert "Array has been deleted" in re.sub("<[^>]*>", "", book.html("five"))
     assert (book.site / "empty.html").exists()

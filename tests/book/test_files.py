@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from executed_book.files import file_name, write_whole
+from executed_book.files import write_whole
 
 
 @pytest.mark.parametrize("content", ["é\r\n", "é\r\n".encode()])
@@ -30,17 +30,3 @@ def test_an_old_file_stands_until_the_new_one_is_whole(tmp_path, monkeypatch):
         write_whole(path, "new")
     assert path.read_text() == "old"
     assert [file.name for file in tmp_path.iterdir()] == ["b.txt"]
-
-
-def test_who_reads_the_old_file_reads_all_of_it(tmp_path):
-    path = tmp_path / "b.txt"
-    write_whole(path, "old")
-    with path.open() as reader:
-        write_whole(path, "new")
-        assert reader.read() == "old"
-    assert path.read_text() == "new"
-
-
-def test_the_name_of_a_page_has_no_folders():
-    assert file_name("a/b/c") == "a--b--c"
-    assert file_name("index") == "index"

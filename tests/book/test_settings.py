@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from executed_book.errors import BookError
-from executed_book.settings import OPTIONS, PREFIX, RULES, Settings, settings_of
+from executed_book.settings import OPTIONS, PREFIX, Settings, settings_of
 
 
 def from_conf(root: Path, **options: Any) -> Settings:
@@ -39,12 +39,6 @@ def test_folders_are_named_from_where_the_configuration_is(tmp_path):
     )
     assert made.outputs == (tmp_path / "outputs" / "cells").resolve()
     assert made.cache == (tmp_path / "kept").resolve()
-
-
-def test_all_rules_or_some(tmp_path):
-    assert from_conf(tmp_path, executed_book_rules="all").rules == set(RULES)
-    some = from_conf(tmp_path, executed_book_rules=["noise", "stderr"])
-    assert some.rules == {"noise", "stderr"}
 
 
 @pytest.mark.parametrize(
@@ -98,17 +92,3 @@ def test_patterns_and_errors_are_as_in_sphinx_and_myst_nb(tmp_path):
     )
     assert (made.include, made.exclude) == (("a/**",), ("b",))
     assert (made.not_executed, made.may_fail) == (("c",), True)
-
-
-def test_what_is_given_elsewhere_wins(tmp_path):
-    def get(name: str) -> Any:
-        return {"executed_book_folder": "empty"}.get(name)
-
-    made = settings_of(get, tmp_path, tmp_path, tmp_path, folder="page", jobs=7)
-    assert (made.folder, made.jobs) == ("page", 7)
-
-
-def test_only_themed_figures_have_the_books_style(tmp_path):
-    themed = from_conf(tmp_path, executed_book_figures="themed").figure_style
-    assert themed["figure.facecolor"] == "none"
-    assert from_conf(tmp_path, executed_book_figures="svg").figure_style == {}

@@ -13,8 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from executed_book.commands.line import main
-
 from .conftest import TinyBook, copy_of, new_book
 
 #: What a process of ours carries in its environment, so that a test can find it.
@@ -91,44 +89,35 @@ STRAYS = {
 IMPORTS = "import atexit, os, signal, subprocess, threading, time\n"
 
 
+def limited(seconds: int) -> str:
+    limit = f"executed_book: {{limit: {seconds}}}"
+    return f"---\nfile_format: mystnb\n{limit}\n---\n\n"
+
+
 @ON_LINUX
-@pytest.mark.parametrize("name", STRAYS)
-def test_what_outlives_its_cell_keeps_nobody_waiting(book, place, name):
-    book.chapter("one", IMPORTS + STRAYS[name], "print('went on')")
+def test_what_outlives_its_cell_keeps_nobody_waiting_and_ends(book, place):
+    """Also where a cell is stopped. Each stretch of a chapter may take the limit."""
+    for name, code in STRAYS.items():
+        book.chapter(name, IMPORTS + code, "print('went on')")
+    for name in ("session", "detached", "deaf"):
+        endless = f"{IMPORTS}{STRAYS[name]}\nwhile True: pass"
+        book.chapter(f"stopped-{name}", endless, front=limited(2))
+    book.chapter("slow", *["import time\ntime.sleep(2.5)"] * 3, front=limited(6))
+    at_end = "import jax\njax.devices = lambda *_: __import__('time').sleep(300)"
+    book.chapter("end", at_end, front=limited(6))
     began = time.monotonic()
-    output = book.executed(**place)
-    assert time.monotonic() - began < 100, output
+    output = book.refused("execute", **place)
+    assert time.monotonic() - began < 150, output
+    assert sorted(re.findall(r"docs/([\w-]+)\.md:9: (.*)", output)) == [
+        ("end", "the end of the chapter was still running after 6 seconds"),
+        *(
+            (f"stopped-{name}", "cell 1 was still running after 2 seconds")
+            for name in ("deaf", "detached", "session")
+        ),
+    ]
+    assert output.count("docs/") == 4
     assert gone(place[MARK])
     assert left(place) == []
-
-
-@ON_LINUX
-@pytest.mark.parametrize("name", ["session", "detached", "deaf"])
-def test_what_a_stopped_cell_started_ends_with_it(book, place, name):
-    front = "---\nfile_format: mystnb\nexecuted_book: {limit: 2}\n---\n\n"
-    book.chapter("one", f"{IMPORTS}{STRAYS[name]}\nwhile True: pass", front=front)
-    status, output = book.run("execute", **place)
-    assert status == 1
-    assert "still running after 2 seconds" in output
-    assert gone(place[MARK])
-    assert left(place) == []
-
-
-@ON_LINUX
-def test_the_limit_counts_for_each_stretch_of_a_chapter(book, place):
-    """For a cell and for what is done at the end; each may take its time."""
-    front = "---\nfile_format: mystnb\nexecuted_book: {limit: 6}\n---\n\n"
-    book.chapter("slow", *["import time\ntime.sleep(2.5)"] * 3, front=front)
-    book.chapter(
-        "end",
-        "import jax\njax.devices = lambda *_: __import__('time').sleep(300)",
-        front=front,
-    )
-    status, output = book.run("execute", **place)
-    assert status == 1
-    assert "slow.md" not in output
-    assert "docs/end.md:9: the end of the chapter was still running after 6" in output
-    assert gone(place[MARK])
 
 
 # -- interrupts and kills
@@ -220,7 +209,10 @@ def test_an_interrupt_at_any_moment_is_one_line(long_book, place, after):
 
 
 @ON_LINUX
-def test_an_interrupt_while_rendering_or_publishing_is_one_line(book, place):
+@pytest.mark.parametrize(
+    "parts", [(1, 4, 8), pytest.param(range(12), marks=pytest.mark.weekly)]
+)
+def test_an_interrupt_while_rendering_or_publishing_is_one_line(book, place, parts):
     """At moments spread over a build that has nothing to execute."""
     book.index(*(f"page{i}" for i in range(40)))
     for i in range(40):
@@ -228,7 +220,7 @@ def test_an_interrupt_while_rendering_or_publishing_is_one_line(book, place):
     book.built()
     before = {path.name: path.read_bytes() for path in book.site.glob("*.html")}
     seen = set()
-    for part in range(12):
+    for part in parts:
         for i in range(40):
             book.page(f"page{i}", f"# Page {i}\n\n" + f"Another {part}.\n\n" * 200)
         process = book.start("build", **place)
@@ -295,8 +287,7 @@ def test_a_page_that_sphinx_warns_about_is_not_published(book):
     book.built()
     before = book.html("fine")
     book.page("fine", "# Fine\n\n{ref}`nowhere` and `` x ``.\n")
-    status, output = book.build()
-    assert status == 1
+    output = book.refused("build")
     assert re.search(r"fine\.md:3: WARNING: undefined label: 'nowhere'", output)
     assert book.html("fine") == before
     # The unfinished rendering is not built upon.
@@ -314,43 +305,6 @@ def test_a_warning_names_the_line_of_the_page(book):
     ]
     book.index("fine")
     book.page("fine", "\n".join(lines) + "\n")
-    _, output = book.build()
+    output = book.refused("build")
     for name, line in {"one": 6, "two": 15, "three": 21}.items():
         assert re.search(rf"fine\.md:{line}: .*'{name}'", output), output
-
-
-def test_no_chapters_folder(book):
-    (book.root / "docs").rmdir()
-    status, output = book.build()
-    assert status == 1
-    assert "no such folder of chapters; name the one that holds them" in output
-
-
-def test_a_chapter_that_is_not_there(book):
-    book.chapter("one", "1")
-    status, output = book.run("execute", "--only", "two")
-    assert status == 1
-    assert "no chapter is called two; there are one" in output
-
-
-def test_a_mistake_of_ours_is_told_as_such(book, monkeypatch, capsys):
-    def broken(*_: object) -> None:
-        raise KeyError("oops")
-
-    monkeypatch.chdir(book.root)
-    monkeypatch.setattr("executed_book.book.execute", broken)
-    assert main(["execute"]) == 1
-    said = capsys.readouterr().err
-    assert "the builder itself failed: KeyError: 'oops'" in said
-    log = Path(said.rpartition("stands in ")[2].strip())
-    assert "Traceback" in log.read_text()
-    log.unlink()
-
-
-@pytest.mark.parametrize("jobs", ["0", "-1", "two"])
-def test_a_number_of_jobs_is_a_number(book, jobs):
-    status, output = book.run("execute", "--jobs", jobs)
-    assert status == 2
-    assert (
-        "is not a number of at least 1" in output or "expected one argument" in output
-    )

@@ -9,7 +9,14 @@ import pytest
 
 from executed_book.programs import Page, Programs, SourceCell
 from executed_book.programs.values import describe, described, told
-from executed_book.programs.verdicts import DIFFERS, HELD, Promise, Verdict, Verdicts
+from executed_book.programs.verdicts import (
+    DIFFERS,
+    HELD,
+    VARIES,
+    Promise,
+    Verdict,
+    Verdicts,
+)
 from executed_book.programs.verify import Offer, count, unverified, verify
 from executed_book.running.programs import Ran
 from executed_book.running.progress import Progress
@@ -111,6 +118,18 @@ def test_what_holds_in_no_way_is_an_error(opened):
     assert offer.verdict.word == DIFFERS
     assert "does not give what the page shows" in str(offer.error)
     assert "1 failed" in count([offer])
+
+
+def test_what_is_not_the_same_twice_is_not_held_against_a_program(opened):
+    """In a book that tags nothing, a printed time is no wrong program."""
+    codes = ["import time", "x = 1", "print(x, time.perf_counter())"]
+    offer = page_offer(opened(), codes, "1 0.5")
+    verify([offer], 1, Progress())
+    assert offer.verdict.word == VARIES
+    assert "1 ran and vary" in count([offer])
+    raising = page_offer(opened(), [*codes, "print(time.time(), y)"], "1 0.5")
+    verify([raising], 1, Progress())
+    assert raising.verdict.word == DIFFERS
 
 
 def test_a_page_and_a_program_bind_the_same(opened):

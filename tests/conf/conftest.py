@@ -2,10 +2,12 @@
 
 import importlib
 from collections.abc import Callable
+from io import StringIO
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from sphinx.testing.util import SphinxTestApp
 
 CONF = Path(__file__).parents[2] / "conf"
 
@@ -15,3 +17,30 @@ def module_of_conf(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ModuleTyp
     """Gives a module that lies beside `conf.py`, from where Sphinx imports it."""
     monkeypatch.syspath_prepend(CONF)
     return importlib.import_module
+
+
+@pytest.fixture
+def build(tmp_path: Path) -> Callable[..., Path]:
+    """Build pages with extensions of `conf/`; the folder that Sphinx wrote.
+
+    What Sphinx warned of is `build.warnings` then.
+    """
+
+    def build(
+        page: str, *extensions: str, options: str = "", builder: str = "html"
+    ) -> Path:
+        (tmp_path / "conf.py").write_text(
+            f"import sys\nsys.path.append({str(CONF)!r})\n"
+            f"extensions = {['myst_parser', *extensions]}\n{options}\n"
+        )
+        (tmp_path / "index.md").write_text(page)
+        warnings = StringIO()
+        app = SphinxTestApp(builder, srcdir=tmp_path, warning=warnings)
+        try:
+            app.build()
+        finally:
+            app.cleanup()
+        build.warnings = warnings.getvalue()
+        return Path(app.outdir)
+
+    return build

@@ -112,16 +112,12 @@ def test_a_name_with_many_uses_has_one_of_them(
     )
 
 
-def test_a_page_that_goes_by_a_name_teaches_it(book: Path):
+def test_a_page_that_goes_by_a_name_teaches_it_and_the_search_knows_it(book: Path):
     (book / "vmap.md").write_text("# One becomes many\n")
     index = BOOK["index"].replace("names\n", "names\nvmap\n")
     (book / "index.md").write_text(index)
     said, links = listed(build(book)["names"])["jax.vmap"]
     assert "Taught in One becomes many." in said
     assert links[0] == "vmap.html"
-
-
-def test_the_search_knows_each_name(book: Path):
-    build(book)
-    index = (book / "_build" / "html" / "_static" / "search-index.js").read_text()
-    assert '["jax.vmap","jax.vmap","3 cells on 2 pages"' in index
+    script = (book / "_build" / "html" / "_static" / "search-index.js").read_text()
+    assert '["jax.vmap","jax.vmap","3 cells on 2 pages"' in script

@@ -8,9 +8,7 @@ import pytest
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
-from sphinx.testing.util import SphinxTestApp
 
-CONF = Path(__file__).parents[2] / "conf"
 JAX = "https://docs.jax.dev/en/latest/_autosummary/"
 
 
@@ -152,17 +150,9 @@ def test_a_list_that_cannot_be_had_leaves_the_old_one(
     assert (tmp_path / "jax.txt").read_text() == "old"
 
 
-def test_a_book_is_built_with_them(tmp_path: Path):
-    (tmp_path / "conf.py").write_text(
-        f"import sys\nsys.path.append({str(CONF)!r})\n"
-        "extensions = ['myst_parser', 'references']\n"
-    )
-    (tmp_path / "index.md").write_text(
-        "# Page\n\n`jnp.sin`\n\n```python\nimport jax.numpy\njax.jit(f)\n```\n"
-    )
-    app = SphinxTestApp("html", srcdir=tmp_path)
-    app.build()
-    app.cleanup()
-    written = (tmp_path / "_build" / "html" / "index.html").read_text("utf-8")
+def test_a_book_is_built_with_them(build):
+    code = "```python\nimport jax.numpy\njax.jit(f)\n```\n"
+    out = build(f"# Page\n\n`jnp.sin`\n\n{code}", "references")
     names = {"jax.numpy.sin", "module-jax.numpy", "jax.jit"}
+    written = (out / "index.html").read_text("utf-8")
     assert names <= {name for _, name in links(written)}

@@ -5,9 +5,6 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
-from sphinx.testing.util import SphinxTestApp
-
-CONF = Path(__file__).parents[2] / "conf"
 
 
 @pytest.fixture
@@ -39,6 +36,10 @@ def test_each_page_leads_to_itself_in_other_releases(releases, tmp_path: Path):
     old = site(tmp_path, "0.11.2", "part/a.html", "gone.html")
     releases.assemble(out, [new, old])
     older = out / "jax-0.11.2"
+    assert "an older release" not in (out / "part/a.html").read_text()
+    text = (older / "part/a.html").read_text()
+    assert "This is about JAX 0.11.2, an older release" in text
+    assert 'href="../../part/a.html">the page for JAX 0.12.1</a>' in text
     both = {"0.12.1": out / "part/a.html", "0.11.2": older / "part/a.html"}
     assert leads(out / "part/a.html") == both
     assert leads(older / "part/a.html") == both
@@ -48,26 +49,24 @@ def test_each_page_leads_to_itself_in_other_releases(releases, tmp_path: Path):
         assert all(target.is_file() for target in leads(path).values())
 
 
-def test_an_older_page_says_so_and_a_newest_does_not(releases, tmp_path: Path):
-    out = tmp_path / "out"
-    sites = [site(tmp_path, "0.12.1", "a.html"), site(tmp_path, "0.11.2", "a.html")]
-    releases.assemble(out, sites)
-    assert "an older release" not in (out / "a.html").read_text()
-    text = (out / "jax-0.11.2" / "a.html").read_text()
-    assert "This is about JAX 0.11.2, an older release" in text
-    assert 'href="../a.html">the page for JAX 0.12.1</a>' in text
-
-
 def test_one_site_stays_as_it_is(releases, tmp_path: Path):
     new = site(tmp_path, "0.12.1", "a.html")
     releases.assemble(tmp_path / "out", [new])
     assert (tmp_path / "out" / "a.html").read_text() == (new / "a.html").read_text()
 
 
+def test_the_newest_release_as_it_was_tagged_is_left_out(releases, tmp_path: Path):
+    new, old = site(tmp_path, "0.12.1", "a.html"), site(tmp_path, "0.11.2", "a.html")
+    tagged = site(tmp_path / "kept", "0.12.1", "gone.html")
+    releases.assemble(tmp_path / "out", [new, tagged, old])
+    assert leads(tmp_path / "out" / "a.html").keys() == {"0.12.1", "0.11.2"}
+    assert not (tmp_path / "out" / "gone.html").exists()
+
+
 def test_what_is_no_site_and_what_is_twice_there_is_refused(releases, tmp_path: Path):
-    new = site(tmp_path, "0.12.1")
+    new, old = site(tmp_path, "0.12.1"), site(tmp_path, "0.11.2")
     with pytest.raises(ValueError, match="several sites are of one release"):
-        releases.assemble(tmp_path / "out", [new, new])
+        releases.assemble(tmp_path / "out", [new, old, old])
     with pytest.raises(ValueError, match=r"nothing: no site of the book; build it"):
         releases.assemble(tmp_path / "out", [tmp_path / "nothing"])
 
@@ -84,26 +83,21 @@ CHANGES = """# Changes
 
 
 @pytest.mark.parametrize("address", ["", "https://book.example/"])
-def test_map_feed_and_address_where_the_book_has_one(address, tmp_path: Path):
+def test_map_feed_and_address_where_the_book_has_one(build, address, tmp_path: Path):
     (tmp_path / "changes.md").write_text(CHANGES)
-    (tmp_path / "conf.py").write_text(
-        f"import sys\nsys.path.append({str(CONF)!r})\n"
-        "extensions = ['myst_parser', 'pages']\npages_changes = 'changes.md'\n"
-        f"exclude_patterns = ['changes.md']\nhtml_baseurl = {address!r}\n"
+    options = (
+        "pages_changes = 'changes.md'\nexclude_patterns = ['changes.md']\n"
+        f"html_baseurl = {address!r}"
     )
-    (tmp_path / "index.md").write_text("# Page\n\nWhat it is about.\n")
-    app = SphinxTestApp("html", srcdir=tmp_path)
-    app.build()
-    app.cleanup()
-    out = tmp_path / "_build" / "html"
+    out = build("# Page\n\nWhat it is about.\n", "pages", options=options)
     made = {name for name in ("sitemap.xml", "feed.xml") if (out / name).exists()}
-    canonical = f'<link rel="canonical" href="{address}index.html" />'
+    page = (out / "index.html").read_text()
     if not address:
         assert made == set()
-        assert "canonical" not in (out / "index.html").read_text()
+        assert "canonical" not in page
         return
     assert made == {"sitemap.xml", "feed.xml"}
-    assert canonical in (out / "index.html").read_text()
+    assert f'<link rel="canonical" href="{address}index.html" />' in page
     rows = ET.parse(out / "sitemap.xml").getroot()
     assert [row[0].text for row in rows] == [f"{address}index.html"]
     channel = ET.parse(out / "feed.xml").getroot()[0]

@@ -84,7 +84,7 @@ SHOWN: dict[str, dict[str, Callable[[dict], float]]] = {
     },
     "diffusion": {
         f"{what}, {made}": at(key, what)
-        for what in ("fidelity", "variety", "copied")
+        for what in ("told apart", "fidelity", "variety", "copied")
         for made, key in {
             "diffusion": "diffusion, guided",
             "flow matching": "flow matching, guided",

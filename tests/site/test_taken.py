@@ -87,10 +87,6 @@ def test_a_notebook_has_no_link_that_is_dead_elsewhere():
     assert [link for link in links if not re.match(r"https?:|mailto:", link)] == []
 
 
-def test_all_chapters_are_there():
-    assert len(NOTEBOOKS) >= 50
-
-
 def test_the_list_of_texts_names_files_that_are_there():
     text = (SITE / "llms.txt").read_text("utf-8")
     names = re.findall(r"\((?:[^()]*/)?(_downloads/[^)]+\.md)\)", text)

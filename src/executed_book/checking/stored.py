@@ -37,6 +37,9 @@ RELATIVE_TOLERANCE = 1e-4
 #: What a page shows rather than text, the best first, and how its files end.
 _FORMATS = {"image/svg+xml": "svg", "image/png": "png", "text/html": "html"}
 
+#: In place of the version of JAX, for a page that does not import it.
+_NO_JAX = "none"
+
 _HEAD = re.compile(r"# JAX ([^,]+), (.+)")
 _END = "# end"
 
@@ -107,7 +110,7 @@ def slug(device: str) -> str:
 
 def stored_path(folder: Path, jax: str, docname: str, device: str = "cpu") -> Path:
     """The file of a page for a kind of device with this JAX."""
-    return folder / f"{slug(device)}-{jax}" / f"{docname}.txt"
+    return folder / f"{slug(device)}-{jax or _NO_JAX}" / f"{docname}.txt"
 
 
 def accepted_path(folder: Path, docname: str, jax: str = "") -> Path | None:
@@ -238,7 +241,7 @@ def outputs_of(cell: StoredCell) -> list[Output]:
 def page_text(page: StoredPage, stem: str = "page") -> str:
     """The text of a page's file, which is called `stem`."""
     where = page.provenance
-    head = [f"# JAX {where.jax}, {where.device_kind}"]
+    head = [f"# JAX {where.jax or _NO_JAX}, {where.device_kind}"]
     if where.date is not None:
         facts = [(field, getattr(where, field)) for field in _facts()]
         head += [f"# {name} {fact}" for name, fact in facts if fact is not None]
@@ -322,6 +325,7 @@ def _provenance(head: list[str]) -> Provenance:
     if first is None:
         raise ValueError(f"it begins with {head[0][:60]!r}")
     jax, device = first.groups()
+    jax = "" if jax == _NO_JAX else jax
     facts: dict[str, Any] = dict(line[2:].split(" ", 1) for line in head[1:] if line)
     if not facts:
         return _on_cpu(jax, device)

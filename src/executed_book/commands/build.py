@@ -8,7 +8,7 @@ still stands.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ..book import Book, execute
@@ -45,8 +45,8 @@ def build(
             raise BookError(_report(book))
         progress.note(book.count_cells())
         progress.note(book.count_programs())
-        progress.note(_records_note(book))
-        progress.note(f"{book.counts}; 'claims' lists those that are not bound")
+        for note in _notes(book):
+            progress.note(note)
         rendering = Rendering(config, site.work, settings.source, overrides or {})
         rendering.render(book)
         site.publish(site.work / "html")
@@ -60,14 +60,22 @@ def _report(book: Book) -> str:
     )
 
 
+def _notes(book: Book) -> Iterator[str]:
+    """What else there is to say of the book; nothing of what it does not use."""
+    if book.stale or book.other_jax or any(p.records for p in book.pages.values()):
+        yield _records_note(book)
+    if any(page.checks for page in book.texts):
+        yield f"{book.counts}; 'claims' lists those that are not bound"
+
+
 def _records_note(book: Book) -> str:
     """Which platforms' records the pages show, and which records are stale."""
     cells = [found for page in book.pages.values() for found in page.records.values()]
     labels = sorted({record.label for found in cells for record in found})
     lines = []
-    if cells or not book.stale:
-        whose = ", ".join(labels) or "another platform"
+    if cells:
         show = "shows" if len(cells) == 1 else "show"
+        whose = ", ".join(labels)
         lines.append(f"{counted(len(cells), 'cell')} {show} a record of {whose}")
     if book.stale:
         lines.append(

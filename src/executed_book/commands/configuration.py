@@ -11,7 +11,7 @@ from sphinx.errors import SphinxError
 from sphinx.util.tags import Tags
 
 from ..errors import BookError
-from ..settings import Settings, settings_of
+from ..settings import Settings, from_text, settings_of
 
 
 def read_settings(
@@ -37,7 +37,7 @@ def read_settings(
 
     def get(name: str) -> Any:
         if name in overrides:
-            return overrides[name] or None
+            return from_text(name, overrides[name])
         if name not in config_read:
             config_read.add(name, None, "", ())
         return config_read[name]

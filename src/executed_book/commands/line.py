@@ -13,6 +13,7 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from ..errors import BookError
+from ..running.processes import STOPPING
 from ..running.progress import Progress
 from ..settings import Settings
 
@@ -28,8 +29,9 @@ def main(arguments: list[str] | None = None, stopped: str = "stopped") -> int:
     """Run one command; 0 if all went well, 1 if the book has a problem."""
     options = _parser().parse_args(arguments)
     progress = Progress()
-    signal.signal(signal.SIGINT, _stop)
-    signal.signal(signal.SIGTERM, _stop)
+    for number in STOPPING:
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, _stop)  # `nohup` has us live on
     sys.unraisablehook = _dropped
     try:
         options.run(options, progress)
@@ -69,8 +71,8 @@ def _dropped(what: sys.UnraisableHookArgs) -> None:
 
 
 def _ignore_signals() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    for number in STOPPING:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _say(text: str) -> None:

@@ -13,6 +13,7 @@ import re
 import subprocess
 from collections.abc import Iterator
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 from ..book import Book, Needs, execute
@@ -85,10 +86,12 @@ def record(settings: Settings, progress: Progress) -> None:
             ' executed_book_outputs = "../outputs/cells"'
         )
     is_on_cpu = worker_environment()["JAX_PLATFORMS"] == "cpu"
-    here = stored_path(folder, version("jax"), "").parent
+    jax = version("jax") if find_spec("jax") else ""
+    with_what = f"JAX {jax}" if jax else "this Python"
+    here = stored_path(folder, jax, "").parent
     if is_on_cpu and any(map(is_accepted, here.rglob("*.txt"))):
         raise BookError(
-            f"what a CPU gives with JAX {version('jax')} is accepted already\n"
+            f"what a CPU gives with {with_what} is accepted already\n"
             "    → accept what has changed with 'python -m executed_book pin'"
         )
     recording = _Recording(settings, folder, is_on_cpu)

@@ -72,13 +72,16 @@ class Rendering:
                 outdir=self.work / "html",
                 doctreedir=self.work / "doctrees",
                 buildername="html",
-                confoverrides={**self.overrides, "nitpicky": True},
+                confoverrides=dict(self.overrides),
                 status=None,
                 warning=sys.stderr,
                 warningiserror=True,
             )
             Showing.of(app).book = book
+            before = set(app.env.all_docs)
             app.build()
+            for docname in before - set(app.env.all_docs):
+                _remove_page(self.work / "html", docname)
         return bool(app.statuscode)
 
     def _failed(self, error: Exception) -> BookError:
@@ -88,6 +91,17 @@ class Rendering:
             f"the pages could not be rendered: {_said(error)}: nothing was published\n"
             f"    → the whole of it stands in {os.path.relpath(log)}"
         )
+
+
+#: How the names of a page's files go on after its own.
+_OF_A_PAGE = frozenset({"html", "md", "ipynb", "py", "md.txt", "ipynb.txt", "rst.txt"})
+
+
+def _remove_page(site: Path, docname: str) -> None:
+    """Remove the files of a page that the book has no more."""
+    for folder in (site, site / "_sources", site / "_downloads"):
+        for ending in _OF_A_PAGE:
+            (folder / f"{docname}.{ending}").unlink(missing_ok=True)
 
 
 def _said(error: Exception) -> str:

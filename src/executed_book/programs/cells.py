@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from .magics import Magic, python_of
@@ -92,7 +91,7 @@ def parse(cell: SourceCell) -> ParsedCell:
         lines,
         tuple(tree.body),
         tuple(magics),
-        awaits=any(map(_awaits, tree.body)) if _may_await(lines) else False,
+        awaits=("async" in text or "await" in text) and any(map(_awaits, tree.body)),
         fails_at=fails_at,
     )
 
@@ -121,15 +120,11 @@ def _one_a_line(
     return tuple(split), moved
 
 
-def _may_await(lines: Sequence[str]) -> bool:
-    return any("await" in line or "async" in line for line in lines)
-
-
 def _awaits(node: ast.AST) -> bool:
+    """Whether code awaits something outside of its functions."""
     if isinstance(node, ast.Await | ast.AsyncFor | ast.AsyncWith):
         return True
     if isinstance(node, FUNCTIONS):
         return False
-    if getattr(node, "is_async", 0):
-        return True
-    return any(map(_awaits, ast.iter_child_nodes(node)))
+    is_async = bool(getattr(node, "is_async", 0))  # of a comprehension
+    return is_async or any(map(_awaits, ast.iter_child_nodes(node)))

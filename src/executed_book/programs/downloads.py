@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from .cells import ParsedCell, SourceCell
 from .magics import commented
+from .names import bound_names
 from .slicing import Page
-from .text import Edit, awaiting, edit, indented, is_displayed, printed
+from .text import Edit, edit, indented, is_displayed, printed
 
 
 def script(parts: Sequence[SourceCell | str], header: str) -> str:
@@ -61,8 +62,10 @@ def _script_cell(page: Page, k: int) -> str:
         edits = _shown(page, cell, node)
     text = "\n".join(edit(lines, edits)).strip("\n")
     if cell.awaits:
-        run = "import asyncio\n\n\n" + awaiting(cell, cell.nodes, text)
-        text = f"{run}\n\n\nasyncio.run(main())"
+        names = sorted(set(bound_names(cell.nodes)))
+        text = f"global {', '.join(names)}\n{text}" if names else text
+        text = f"async def main():\n{indented(text)}"
+        text = f"import asyncio\n\n\n{text}\n\n\nasyncio.run(main())"
     if cell.source.raises is None:
         return text
     return _expected_to_raise(text, cell.source.raises)

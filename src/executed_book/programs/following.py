@@ -1,4 +1,4 @@
-"""What one statement needs of those above it, found by following its operations.
+"""What one statement needs of those above it, found by following what it does.
 
 What names hold are `Thing`s. Each remembers the statements that made it what it is, as
 the bits of a number. Whatever a statement looks at adds these to its needs; whatever it
@@ -11,122 +11,42 @@ told by the tables in `libraries`.
 from __future__ import annotations
 
 import ast
-import itertools
 import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from . import libraries
 from .names import (
-    Bind,
-    Block,
-    Call,
-    Change,
+    DEFINITIONS,
     Code,
-    Import,
-    Make,
-    Names,
-    Op,
-    Part,
-    Read,
-    Unbind,
-    Use,
-    block_of,
-    method,
+    Comprehension,
+    Function,
+    bound_names,
+    dotted,
+    free_names,
+    imports,
+    own_names,
+    parameters,
 )
-
-#: Statements, as the bits of a number.
-Mask = int
+from .things import (
+    NOTHING,
+    SERIALS,
+    Arguments,
+    Effects,
+    Mask,
+    Scope,
+    Thing,
+    Things,
+    callables,
+    functions,
+    parts_of,
+    reach,
+    wrapped,
+)
 
 #: Calls within calls are followed this far.
 _DEEPEST = 12
-
-_SERIALS = itertools.count(1)
-
-
-@dataclass(eq=False)
-class Thing:
-    """Something that names of the page may hold.
-
-    Attributes:
-        kind: "module" for what an import gave, "wrapper" for what a library made of a
-            function, "library" for another object of one, "iterator" for what is used
-            up, "list" for what has parts, "instance" for one of a class of the page.
-        path: the dotted path of what made it, if that is a library's.
-        parts: what it holds or shares data with.
-        code: what it runs when it is called, and `scope` where that looks up names.
-        history: the statements that made it what it is.
-        traces: those that may have traced it; `versions` are the statements that had
-            made what it looks up each time. JAX goes on using an old trace.
-    """
-
-    kind: str = ""
-    path: str = ""
-    parts: set[Thing] = field(default_factory=set)
-    code: Code | None = None
-    scope: Scope | None = None
-    history: Mask = 0
-    traces: Mask = 0
-    versions: set[Mask] = field(default_factory=set)
-    donates: bool = False
-    serial: int = field(default_factory=lambda: next(_SERIALS))
-
-
-Things = frozenset[Thing]
-NOTHING: Things = frozenset()
-
-
-@dataclass
-class Scope:
-    """Names and what they hold; `histories` are the statements that bound them.
-
-    `cell` changes when a function inside of another binds one of the outer's names.
-    """
-
-    names: dict[str, Things] = field(default_factory=dict)
-    outer: Scope | None = None
-    own: Names = frozenset()
-    histories: dict[str, Mask] = field(default_factory=dict)
-    cell: Thing = field(default_factory=Thing)
-
-    def home(self, name: str) -> Scope | None:
-        """The scope that a name is looked up in; None if nothing defines it."""
-        scope: Scope | None = self
-        while scope is not None and name not in scope.names:
-            if name in scope.own and not scope.is_page:
-                return scope
-            scope = scope.outer
-        return scope
-
-    @property
-    def is_page(self) -> bool:
-        return self.outer is None
-
-
-def page_scope() -> Scope:
-    """The scope of a page on which nothing has run yet."""
-    names = {name: frozenset((Thing(),)) for name in libraries.HIDDEN}
-    return Scope(names, histories=dict.fromkeys(names, 0))
-
-
-@dataclass
-class Followed:
-    """What a statement was found to need, and what it does besides."""
-
-    needs: Mask = 0
-    missing: set[str] = field(default_factory=set)
-    prints: bool = False
-    prints_traced: bool = False
-    prints_below: bool = False
-    calls: bool = False
-    sets_environment: bool = False
-    writes_files: bool = False
-    hides_names: bool = False
-    made: list[Thing] = field(default_factory=list)
-    changed: set[Thing] = field(default_factory=set)
-    traced: set[Thing] = field(default_factory=set)
-    bound: dict[str, bool] = field(default_factory=dict)
 
 
 @dataclass
@@ -139,16 +59,18 @@ class _Frame:
 
 
 class Follower:
-    """Follows the operations of one statement over what the page has made."""
+    """Follows one statement over what the page has made."""
 
     def __init__(self, page: Scope, is_block: bool = False) -> None:
-        self.page, self.found, self._is_block = page, Followed(), is_block
+        self.page, self.effects, self._is_block = page, Effects(), is_block
         self._seen: set[Thing] = set()
         self._seen_names: set[tuple[int, str]] = set()
+        self._depth = 0  # blocks around that may not run
         self._active: list[Code] = []
+        self._returns: list[Things] = []
         self._frames: list[_Frame] = []
         self._observed = 0
-        self._since = next(_SERIALS)
+        self._since = next(SERIALS)
         self._results: dict[object, tuple[Things, _Frame]] = {}
 
     # -- looking
@@ -161,11 +83,11 @@ class Follower:
             if thing in self._seen:
                 continue
             self._seen.add(thing)
-            self.found.needs |= thing.history
+            self.effects.needs |= thing.history
             queue += thing.parts
             if thing.code is not None and thing.scope is not None:
-                self.found.needs |= thing.scope.cell.history
-                for name in block_of(thing.code).free:
+                self.effects.needs |= thing.scope.cell.history
+                for name in free_names(thing.code):
                     self.look_up(name, thing.scope)
 
     def look_up(self, name: str, scope: Scope) -> Things:
@@ -175,117 +97,270 @@ class Follower:
             return NOTHING
         if (id(home), name) not in self._seen_names:
             self._seen_names.add((id(home), name))
-            self.found.needs |= home.histories.get(name, 0)
+            self.effects.needs |= home.histories.get(name, 0)
         things = home.names.get(name, NOTHING)
         self.look(things)
         return things
 
-    # -- operations
+    def read(self, name: str, scope: Scope) -> Things:
+        """What a name in the code holds."""
+        if scope.home(name) is None and name not in libraries.BUILTINS:
+            self.effects.missing.add(name)
+        return self.look_up(name, scope)
 
-    def run(self, ops: Iterable[Op], scope: Scope) -> None:
-        """Follow operations in their order."""
-        for op in ops:
-            match op:
-                case Read(name):
-                    self._read(name, scope)
-                case Bind(name, value, certain):
-                    self._bind(name, self._things(value, scope), certain, scope)
-                case Unbind(name):
-                    self._read(name, scope)
+    # -- statements
+
+    def statements(self, nodes: Iterable[ast.AST], scope: Scope) -> None:
+        for node in nodes:
+            if isinstance(node, ast.stmt):
+                self.statement(node, scope)
+            elif isinstance(node, ast.expr):
+                self.value(node, scope)
+            else:  # a handler, a case
+                self.statements(ast.iter_child_nodes(node), scope)
+
+    def _perhaps(self, nodes: Iterable[ast.AST], scope: Scope) -> None:
+        """Statements that may or may not run."""
+        self._depth += 1
+        self.statements(nodes, scope)
+        self._depth -= 1
+
+    def statement(self, node: ast.stmt, scope: Scope) -> None:
+        match node:
+            case ast.Import() | ast.ImportFrom():
+                for name, path in imports(node):
+                    module = frozenset((self._new("module", path),))
+                    self._bind(name, module, scope, certain=True)
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                self._define(node, scope)
+            case ast.Assign(targets=targets):
+                value = self.value(node.value, scope)
+                for target in targets:
+                    self._assign(target, value, scope)
+            case ast.AnnAssign():
+                self.value(node.annotation, scope)
+                if node.value is not None:
+                    value = self.value(node.value, scope)
+                    self._assign(node.target, value, scope)
+            case ast.AugAssign(target=ast.Name(id=name)):
+                added, old = self.value(node.value, scope), self.read(name, scope)
+                self._store(old, "", added, scope)
+                self._bind(name, old, scope, certain=False)
+            case ast.AugAssign():
+                self._assign(node.target, self.value(node.value, scope), scope)
+            case ast.Delete(targets=targets):
+                for target in targets:
+                    if not isinstance(target, ast.Name):
+                        self._assign(target, NOTHING, scope)
+                        continue
+                    self.read(target.id, scope)
                     if scope.is_page:
-                        scope.names.pop(name, None)
-                case Import(name, path):
-                    module = self._new("module", path)
-                    self._bind(name, frozenset((module,)), True, scope)
-                case Part(result, value, path):
-                    scope.names[result] = self._part(self._things(value, scope))
-                    root = scope.names.get(path.partition(".")[0], NOTHING)
-                    if any(t.kind == "module" for t in root):
-                        self._library_value(self._path(path, scope))
-                case Make(result, parts, code, is_list):
-                    scope.names[result] = frozenset(
-                        (self._make(self._things(parts, scope), code, is_list, scope),)
-                    )
-                case Change():
-                    self._assign(op, scope)
-                case Use(value):
-                    self._use_up(self._things(value, scope))
-                case Call():
-                    scope.names[op.result] = self._call(op, scope)
+                        scope.names.pop(target.id, None)
+            case ast.For() | ast.AsyncFor():
+                self._assign(node.target, self._items(node.iter, scope), scope)
+                self._perhaps([*node.body, *node.orelse], scope)
+            case ast.With() | ast.AsyncWith():
+                for item in node.items:
+                    manager = self.value(item.context_expr, scope)
+                    if item.optional_vars is not None:
+                        self._assign(item.optional_vars, parts_of(manager), scope)
+                self.statements(node.body, scope)
+            case ast.Return(value=ast.expr() as result):
+                self._return(self.value(result, scope))
+            case ast.Try() | ast.TryStar():
+                for handler in node.handlers:
+                    if handler.type is not None:
+                        self.value(handler.type, scope)
+                    if handler.name:
+                        error = frozenset((self._new(),))
+                        self._bind(handler.name, error, scope)
+                self._perhaps(node.body, scope)
+                for handler in node.handlers:
+                    self._perhaps(handler.body, scope)
+                self._perhaps([*node.orelse, *node.finalbody], scope)
+            case ast.Match():
+                parts = parts_of(self.value(node.subject, scope))
+                for name in bound_names(node.cases):
+                    self._bind(name, parts, scope, certain=False)
+                self._perhaps(node.cases, scope)
+            case _:
+                for child in ast.iter_child_nodes(node):
+                    may_run = isinstance(child, ast.stmt)
+                    (self._perhaps if may_run else self.statements)([child], scope)
 
-    def _things(self, names: Names, scope: Scope) -> Things:
-        found = NOTHING
-        for name in names:
-            home = scope.home(name)
-            if home is not None:
-                found |= home.names.get(name, NOTHING)
-        return found
+    def _define(
+        self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, scope: Scope
+    ) -> None:
+        if isinstance(node, ast.ClassDef):
+            bases = [*node.bases, *(keyword.value for keyword in node.keywords)]
+            made = self._function(node, self._values(bases, scope), scope)
+            # The body runs now; its names are those of the class.
+            inside = Scope(outer=scope, own=frozenset(bound_names(node.body)))
+            for expression in _evaluated(node.body):
+                self._store(made, "", self.value(expression, inside), scope)
+        else:
+            made = self._function(node, self._defaults(node.args, scope), scope)
+            if node.returns is not None:
+                self.value(node.returns, scope)
+        for decorator in reversed(node.decorator_list):
+            made = self._call(decorator, Arguments((made,)), scope)
+        self._bind(node.name, made, scope)
 
-    def _new(
-        self, kind: str = "", path: str = "", parts: Iterable[Thing] = ()
-    ) -> Thing:
-        thing = Thing(kind, path, set(parts))
-        self.found.made.append(thing)
-        return thing
+    def _defaults(self, of: ast.arguments, scope: Scope) -> Things:
+        places = [*of.posonlyargs, *of.args, *of.kwonlyargs, of.vararg, of.kwarg]
+        annotations = [a.annotation for a in places if a and a.annotation]
+        self._values(annotations, scope)
+        return self._values(filter(None, [*of.defaults, *of.kw_defaults]), scope)
 
-    def _make(
-        self, parts: Things, code: Code | None, is_list: bool, scope: Scope
-    ) -> Thing:
-        thing = self._new("list" if is_list else "", parts=parts)
-        if code is not None:
-            thing.code, thing.scope = code, scope
-        return thing
+    def _function(self, code: Code, parts: Things, scope: Scope) -> Things:
+        thing = self._new(parts=parts)
+        thing.code, thing.scope = code, scope
+        return frozenset((thing,))
 
-    def _read(self, name: str, scope: Scope) -> None:
-        if scope.home(name) is None:
-            if name not in libraries.BUILTINS and not name.startswith("$"):
-                self.found.missing.add(name)
-            return
-        self.look_up(name, scope)
+    def _return(self, value: Things) -> None:
+        if self._returns:
+            self._returns[-1] |= value
 
-    def _bind(self, name: str, things: Things, certain: bool, scope: Scope) -> None:
-        home = scope
-        if not scope.is_page and name not in scope.own and name[:1] != "$":
+    # -- what is assigned to
+
+    def _assign(self, target: ast.expr, value: Things, scope: Scope) -> None:
+        match target:
+            case ast.Name(id=name):
+                self._bind(name, value, scope)
+            case ast.Tuple(elts=targets) | ast.List(elts=targets):
+                for inner in targets:
+                    self._assign(inner, parts_of(value), scope)
+            case ast.Starred(value=inner):
+                self._assign(inner, frozenset((self._new(parts=value),)), scope)
+            case ast.Attribute(value=base):
+                self._store(self.value(base, scope), dotted(target), value, scope)
+            case ast.Subscript(value=base, slice=index):
+                self.value(index, scope)
+                self._store(self.value(base, scope), dotted(base), value, scope)
+
+    def _store(self, owner: Things, written: str, value: Things, scope: Scope) -> None:
+        """Put something into an object, or set something that a module holds."""
+        if not any(thing.kind == "module" for thing in owner):
+            self._change(owner, value)
+        elif path := self._path(written, scope):
+            self._set(path)
+
+    def _bind(
+        self, name: str, things: Things, scope: Scope, certain: bool | None = None
+    ) -> None:
+        """Give a name a value; not `certain` where it may keep the one that it had."""
+        certain, home = not self._depth if certain is None else certain, scope
+        if not scope.is_page and name not in scope.own:
             home = scope.home(name) or self.page  # declared global or nonlocal
             certain = False
         if not certain:
             things |= home.names.get(name, NOTHING)
             if home.is_page and name in home.names:
-                self.found.needs |= home.histories.get(name, 0)
+                self.effects.needs |= home.histories.get(name, 0)
         home.names[name] = things
         if home.is_page:
-            self.found.bound[name] = certain
+            self.effects.bound[name] = certain
             if certain:
                 home.histories[name] = 0
         elif home is not scope:
-            self.found.changed.add(home.cell)
+            self.effects.changed.add(home.cell)
         if home is not scope:
             self._differ(0)
 
-    @staticmethod
-    def _part(things: Things) -> Things:
-        found = set(things)
-        for thing in things:
-            # An object does not hold its class in the way that it holds its values.
-            found |= {p for p in thing.parts if not isinstance(p.code, ast.ClassDef)}
-        return frozenset(found)
+    # -- expressions
 
-    def _assign(self, op: Change, scope: Scope) -> None:
-        path = self._path(op.path, scope) if op.path else ""
-        value = self._things(op.value, scope)
-        if any(thing.kind == "module" for thing in value):
-            if path:
-                self._set(path)
-            return
-        self._change(value, self._things(op.stored, scope))
+    def _values(self, nodes: Iterable[ast.expr], scope: Scope) -> Things:
+        return NOTHING.union(*[self.value(node, scope) for node in nodes])
+
+    def value(self, node: ast.expr, scope: Scope) -> Things:
+        """Follow an expression; what its value may be."""
+        match node:
+            case ast.Name(id=name):
+                return self.read(name, scope)
+            case ast.Constant():
+                return NOTHING
+            case ast.Attribute(value=base):
+                return parts_of(self.value(base, scope))
+            case ast.Subscript(value=base, slice=index):
+                self.value(index, scope)
+                return parts_of(self.value(base, scope))
+            case ast.Call():
+                positional = tuple([self.value(a, scope) for a in node.args])
+                named = {k.arg or "": self.value(k.value, scope) for k in node.keywords}
+                return self._call(node.func, Arguments(positional, named), scope)
+            case ast.List() | ast.Tuple() | ast.Set():
+                return self._list(self._values(node.elts, scope))
+            case ast.Dict():
+                keys = [key for key in node.keys if key is not None]
+                return self._list(self._values([*keys, *node.values], scope))
+            case ast.Lambda():
+                return self._function(node, self._defaults(node.args, scope), scope)
+            case ast.IfExp():
+                self.value(node.test, scope)
+                return self._values([node.body, node.orelse], scope)
+            case ast.BoolOp(values=values):
+                return self._values(values, scope)
+            case ast.NamedExpr(target=target):
+                value = self.value(node.value, scope)
+                while scope.is_comprehension and scope.outer:
+                    scope = scope.outer
+                self._bind(target.id, value, scope)
+                return value
+            case ast.Starred(value=inner):
+                return self._items(inner, scope)
+            case ast.Await(value=inner):
+                return self.value(inner, scope)
+            case ast.Yield():
+                given = self.value(node.value, scope) if node.value else NOTHING
+                self._return(frozenset((self._new(parts=given),)))
+                return given
+            case ast.YieldFrom(value=inner):
+                self._return(self._items(inner, scope))
+                return NOTHING
+            case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
+                return self._comprehension(node, scope)
+            case ast.BinOp(left=left, right=right):
+                parts = self._values([left, right], scope)
+                holds = any(isinstance(n, ast.List | ast.Tuple) for n in (left, right))
+                return self._list(parts if holds else NOTHING)
+            case _:
+                children = ast.iter_child_nodes(node)
+                self._values((c for c in children if isinstance(c, ast.expr)), scope)
+                return NOTHING
+
+    def _list(self, parts: Things) -> Things:
+        return frozenset((self._new("list", parts=parts),))
+
+    def _items(self, node: ast.expr, scope: Scope) -> Things:
+        """Follow an expression whose elements are taken; what an element may be."""
+        value = self.value(node, scope)
+        self._use_up(value)
+        return parts_of(value)
+
+    def _comprehension(self, node: Comprehension, scope: Scope) -> Things:
+        inside = Scope(outer=scope, is_comprehension=True)
+        for part in node.generators:
+            items = self._items(part.iter, inside)
+            inside.own |= frozenset(bound_names([part.target]))
+            self._assign(part.target, items, inside)
+            self._values(part.ifs, inside)
+        if isinstance(node, ast.DictComp):
+            return self._list(self._values([node.key, node.value], inside))
+        return self._list(self.value(node.elt, inside))
+
+    def _new(
+        self, kind: str = "", path: str = "", parts: Iterable[Thing] = ()
+    ) -> Thing:
+        thing = Thing(kind, path, set(parts))
+        self.effects.made.append(thing)
+        return thing
 
     def _path(self, written: str, scope: Scope) -> str:
         """The dotted path of what is written so; empty if it is no library's."""
         root, dot, rest = written.partition(".")
-        home = scope.home(root)
-        if home is None:
+        if scope.home(root) is None:
             return f"builtins.{written}" if root in libraries.BUILTINS else ""
-        for thing in home.names.get(root, NOTHING):
+        for thing in scope.held(root):
             if thing.kind == "module":
                 return f"{thing.path}{dot}{rest}"
         return ""
@@ -297,7 +372,7 @@ class Follower:
             if thing.kind == "module" or isinstance(thing.code, ast.FunctionDef):
                 continue
             self.look((thing,))
-            self.found.changed.add(thing)
+            self.effects.changed.add(thing)
             thing.parts |= stored - {thing}
             self._differ(thing.serial)
 
@@ -309,7 +384,7 @@ class Follower:
         iterators = [t for t in things if t.kind == "iterator"]
         while iterators:
             thing = iterators.pop()
-            if thing not in self.found.changed:
+            if thing not in self.effects.changed:
                 self._change(frozenset((thing,)))
                 iterators += [t for t in thing.parts if t.kind == "iterator"]
 
@@ -321,8 +396,8 @@ class Follower:
     def _touch(self, state: str) -> None:
         """Change a hidden state; a file is written whatever was written before."""
         if state == libraries.FILES:
-            self.found.writes_files = True
-            self.found.changed |= self.page.names[state]
+            self.effects.writes_files = True
+            self.effects.changed |= self.page.names[state]
         else:
             self._change(self.look_up(state, self.page))
 
@@ -331,65 +406,55 @@ class Follower:
         if inside and path.startswith("warnings."):
             return  # of `catch_warnings`, at whose end it is undone
         self._touch(libraries.SETTINGS)
-        self.found.sets_environment |= path.startswith(libraries.BEFORE_IMPORTS)
+        self.effects.sets_environment |= path.startswith(libraries.BEFORE_IMPORTS)
 
     # -- calls
 
-    def _call(self, op: Call, scope: Scope) -> Things:
-        self.found.calls = True
-        function = self._things(op.function, scope)
-        positional = [self._things(names, scope) for names in op.positional]
-        keywords = {k: self._things(names, scope) for k, names in op.keywords}
-        given = NOTHING.union(*positional, *keywords.values())
-        self._use_up(given)
-        path = self._path(op.path, scope) if op.path else ""
-        if path:
-            found = self._library(path, positional, keywords)
-        elif op.method:
-            found = self._method(function, op.method, positional, keywords)
+    def _call(self, function: ast.expr, given: Arguments, scope: Scope) -> Things:
+        self.effects.calls = True
+        path = dotted(function)
+        name = function.attr if isinstance(function, ast.Attribute) else ""
+        base = function.value if isinstance(function, ast.Attribute) else function
+        called = self.value(base, scope)
+        self._use_up(given.every)
+        if path := self._path(path, scope):
+            results = self._library(path, given)
+        elif name:
+            results = self._method(called, name, given)
         else:
-            found = self._plain(function, positional, keywords)
-        if any("donate" in name for name, _ in op.keywords):
-            for thing in found:
+            results = self._plain(called, given)
+        if any("donate" in keyword for keyword in given.keywords):
+            for thing in results:
                 thing.donates = True
-        return found
+        return results
 
-    def _plain(
-        self,
-        function: Things,
-        positional: list[Things],
-        keywords: dict[str, Things],
-    ) -> Things:
+    def _plain(self, called: Things, given: Arguments) -> Things:
         """Call what the page made: functions, classes, objects of these."""
-        given = NOTHING.union(*positional, *keywords.values())
-        found = NOTHING
-        for thing in sorted(function, key=lambda one: one.serial):
+        results = NOTHING
+        for thing in sorted(called, key=lambda one: one.serial):
             if thing.kind == "module":
-                found |= self._library(thing.path, positional, keywords)
+                results |= self._library(thing.path, given)
             elif isinstance(thing.code, ast.ClassDef):
-                found |= self._instance(thing, positional, keywords)
+                results |= self._instance(thing, given)
             elif thing.code is not None:
-                found |= self._body(thing, positional, keywords)
+                results |= self._body(thing, thing.code, given)
             elif thing.kind == "wrapper":
-                found |= self._wrapped(thing, positional, keywords)
+                results |= self._wrapper(thing, given)
             elif thing.kind == "instance":
-                called = self._methods(thing, "__call__")
-                found |= self._bodies(called, thing, positional, keywords)
+                results |= self._methods(thing, "__call__", given) or NOTHING
             elif thing.kind == "library":
-                found |= self._plain(_callable(thing.parts), positional, keywords)
-                found |= {self._new("library", thing.path, _callable(given))}
-        return found or frozenset((self._new(),))
+                results |= self._plain(callables(thing.parts), given)
+                results |= {self._new("library", thing.path, callables(given.every))}
+        return results or frozenset((self._new(),))
 
-    def _wrapped(
-        self, thing: Thing, positional: list[Things], keywords: dict[str, Things]
-    ) -> Things:
-        given = NOTHING.union(*positional, *keywords.values())
+    def _wrapper(self, thing: Thing, given: Arguments) -> Things:
+        """Call what a library made of a function."""
         if thing.donates:
-            self._change_deep(given)
-        if not _callable(thing.parts):  # a decorator that waits for its function
+            self._change_deep(given.every)
+        if not callables(thing.parts):  # a decorator that waits for its function
             if any(part.kind == "module" for part in thing.parts):  # of a `partial`
-                return self._plain(frozenset(thing.parts), positional, keywords)
-            waiting = self._library(thing.path, positional, {})
+                return self._plain(frozenset(thing.parts), given)
+            waiting = self._library(thing.path, Arguments(given.positional))
             for one in waiting:
                 one.donates |= thing.donates
             return waiting
@@ -398,208 +463,157 @@ class Follower:
             self._change(frozenset((thing,)))
         self._observed += watches
         last = thing.path.rpartition(".")[2]
-        bound = [t for t in thing.parts if not _callable((t,))]
-        if last == "partial":
-            positional = [frozenset(bound), *positional] if bound else positional
-        found = self._traced(
-            last in libraries.KEEPS_TRACES, _callable(thing.parts), positional, keywords
-        )
+        bound = frozenset(t for t in thing.parts if not callables((t,)))
+        if last == "partial" and bound:
+            given = given.after(bound)
+        is_kept = last in libraries.KEEPS_TRACES
+        results = self._traced(is_kept, callables(thing.parts), given)
         self._observed -= watches
-        gives_functions = last in ("vjp", "make_jaxpr", "lens", "wraps")
-        return found | (
-            {self._new("library", "", thing.parts)} if gives_functions else set()
-        )
+        if last in ("vjp", "make_jaxpr", "lens", "wraps"):  # they give functions
+            results |= {self._new("library", "", thing.parts)}
+        return results
 
-    def _traced(
-        self,
-        is_kept: bool,
-        functions: Things,
-        positional: list[Things],
-        keywords: dict[str, Things],
-    ) -> Things:
+    def _traced(self, is_kept: bool, called: Things, given: Arguments) -> Things:
         """Call functions where JAX may remember what it traced."""
         if not is_kept:
-            return self._plain(functions, positional, keywords)
+            return self._plain(called, given)
         with self._watched() as frame:
-            found = self._plain(functions, positional, keywords)
+            results = self._plain(called, given)
         differs = frame.oldest < frame.since
-        for thing in _coded(functions):
-            looked = Follower(self.page)
-            given = NOTHING.union(*positional)
-            looked.look((thing, *(t for t in given if t.kind == "instance")))
-            version = looked.found.needs
+        for thing in wrapped(called):
+            version = self._version(thing, given)
             stale = any(version != earlier for earlier in thing.versions)
             if frame.prints or differs or self._observed or stale:
-                self.found.needs |= thing.traces
+                self.effects.needs |= thing.traces
                 self.look_up(libraries.TRACES, self.page)
             thing.versions.add(version)
-            self.found.prints_traced |= frame.prints
-            self.found.traced.add(thing)
-        return found
+            self.effects.prints_traced |= frame.prints
+            self.effects.traced.add(thing)
+        return results
+
+    def _version(self, thing: Thing, given: Arguments) -> Mask:
+        """The statements that made what a function looks up when it is traced."""
+        follower = Follower(self.page)
+        places = NOTHING.union(*given.positional)
+        follower.look((thing, *(t for t in places if t.kind == "instance")))
+        return follower.effects.needs
 
     @contextmanager
     def _watched(self) -> Iterator[_Frame]:
         """Note what is done inside."""
-        frame = _Frame(next(_SERIALS))
+        frame = _Frame(next(SERIALS))
         self._frames.append(frame)
-        printed, self.found.prints = self.found.prints, False
+        printed, self.effects.prints = self.effects.prints, False
         yield frame
-        frame.prints = self.found.prints
-        self.found.prints |= printed
+        frame.prints = self.effects.prints
+        self.effects.prints |= printed
         self._frames.pop()
 
-    def _body(
-        self, thing: Thing, positional: list[Things], keywords: dict[str, Things]
-    ) -> Things:
+    def _body(self, thing: Thing, code: Function, given: Arguments) -> Things:
         """Follow a call into a function of the page."""
-        code, scope = thing.code, thing.scope
-        assert code is not None
-        assert scope is not None
-        given = NOTHING.union(*positional, *keywords.values())
-        known = [*map(self._older, positional), *map(self._older, keywords.values())]
-        key = (code, *known, *keywords, self._observed)
+        kinds = map(self._kind, (*given.positional, *given.keywords.values()))
+        key = (code, *kinds, *given.keywords, self._observed)
         if key in self._results:
-            found, frame = self._results[key]
-            self.found.prints |= frame.prints
+            results, frame = self._results[key]
+            self.effects.prints |= frame.prints
             self._differ(frame.oldest)
-            return found
+            return results
         if code in self._active or len(self._active) >= _DEEPEST:
-            return given
+            return given.every
         self._results[key] = NOTHING, _Frame(0)
         self.look((thing,))
-        block = block_of(code)
-        inner = Scope(_bound_arguments(block, positional, keywords), scope, block.own)
+        inside = Scope(_bound_arguments(code, given), thing.scope, own_names(code))
         self._active.append(code)
+        self._returns.append(NOTHING)
+        depth, self._depth = self._depth, 0
         with self._watched() as frame:
-            self.run(block.ops, inner)
+            if isinstance(code, ast.Lambda):
+                self._return(self.value(code.body, inside))
+            else:
+                self.statements(code.body, inside)
+        self._depth = depth
         self._active.pop()
-        found = self._things(block.returns, inner)
+        results = self._returns.pop()
         if _yields(code):
-            found = frozenset((self._new("iterator", "", found | given),))
-        self._results[key] = found, frame
-        return found
+            results = frozenset((self._new("iterator", "", results | given.every),))
+        self._results[key] = results, frame
+        return results
 
-    def _older(self, things: Things) -> frozenset[object]:
+    def _kind(self, things: Things) -> frozenset[object]:
         """What tells calls apart: what was there before, and what a new thing runs."""
-        since = self._since
-        found: set[object] = {t for t in things if t.serial < since}
-        for thing in _callable(things):
-            found |= {part.code for part in (thing, *thing.parts) if part.code}
-        return frozenset(found)
+        kind: set[object] = {t for t in things if t.serial < self._since}
+        for thing in callables(things):
+            kind |= {part.code for part in (thing, *thing.parts) if part.code}
+        return frozenset(kind)
 
-    def _instance(
-        self, thing: Thing, positional: list[Things], keywords: dict[str, Things]
-    ) -> Things:
-        given = NOTHING.union(*positional, *keywords.values())
-        made = self._new("instance", parts={thing, *given})
+    # -- classes of the page
+
+    def _instance(self, thing: Thing, given: Arguments) -> Things:
+        made = self._new("instance", parts={thing, *given.every})
         for name in ("__init__", "__post_init__", "setup", "__new__"):
-            self._bodies(self._methods(made, name), made, positional, keywords)
+            self._methods(made, name, given)
         return frozenset((made,))
 
-    def _bodies(
-        self,
-        methods: Iterable[Thing],
-        owner: Thing,
-        positional: list[Things],
-        keywords: dict[str, Things],
-    ) -> Things:
-        found, first = NOTHING, frozenset((owner,))
-        for one in methods:
-            decorators = getattr(one.code, "decorator_list", [])
+    def _methods(self, owner: Thing, name: str, given: Arguments) -> Things | None:
+        """Call a method of the page; None if the object has none of this name."""
+        results, has_any = NOTHING, False
+        for method in _methods_named(owner, name):
+            has_any = True
+            decorators = getattr(method.code, "decorator_list", [])
             is_static = any(getattr(d, "id", "") == "staticmethod" for d in decorators)
-            places = positional if is_static else [first, *positional]
             is_kept = any("jit" in ast.unparse(d) for d in decorators)
-            found |= self._traced(is_kept, frozenset((one,)), places, keywords)
-        return found
+            places = given if is_static else given.after(frozenset((owner,)))
+            results |= self._traced(is_kept, frozenset((method,)), places)
+        return results if has_any else None
 
-    def _methods(self, thing: Thing, name: str) -> list[Thing]:
-        """The methods of this name that an object of the page may have."""
-        found, queue, seen = [], [thing], {thing}
-        while queue:
-            one = queue.pop()
-            code = one.code
-            if isinstance(code, ast.ClassDef):
-                node = method(code, name)
-                if node is not None:
-                    inner = one.scope
-                    found.append(_method_thing(one, node, inner))
-                    continue
-            elif one.kind not in ("instance", "wrapper") and one is not thing:
-                continue
-            for part in one.parts - seen:
-                seen.add(part)
-                queue.append(part)
-        return found
-
-    def _method(
-        self,
-        owner: Things,
-        name: str,
-        positional: list[Things],
-        keywords: dict[str, Things],
-    ) -> Things:
+    def _method(self, owners: Things, name: str, given: Arguments) -> Things:
         """Call a method, of the page's class or of an object of a library."""
-        given = NOTHING.union(*positional, *keywords.values())
-        found, is_own = NOTHING, False
-        for thing in owner:
+        results, is_own = NOTHING, False
+        for thing in owners:
             if thing.kind == "instance" or isinstance(thing.code, ast.ClassDef):
-                methods = self._methods(thing, name)
-                # A method that a library gave it may run its own `__call__`.
-                methods = methods or self._methods(thing, "__call__")
-                found |= self._bodies(methods, thing, positional, keywords)
-                is_own |= bool(methods)
-        used_up = frozenset(t for t in owner if t.kind == "iterator")
+                own = self._methods(thing, name, given)
+                if own is None:  # one that a library gave it may run its `__call__`
+                    own = self._methods(thing, "__call__", given)
+                results |= own or NOTHING
+                is_own |= own is not None
+        used_up = frozenset(t for t in owners if t.kind == "iterator")
         self._change(used_up)
-        if _mutates(name) and not is_own and not all(map(_is_frozen, owner)):
-            stored = given if name in libraries.STORES else NOTHING
-            self._change(owner, stored)
-            if any(t.kind in ("library", "instance") for t in owner):
-                self._change_deep(owner)
-        self._file_method(name)
-        functions = _callable(owner)
-        if name in libraries.READS_TRACES:
-            for thing in _coded(functions):
-                self.found.needs |= thing.traces
-        elif functions and not is_own and not isinstance_any(owner):
-            found |= self._traced(
-                name in libraries.KEEPS_TRACES, functions, positional, keywords
-            )
-        self._traced(True, _functions(given), [], {})
-        holds = name in libraries.HOLDING
-        parts = self._part(owner) if holds else functions | _callable(given)
-        kind = "list" if holds else "library"
-        if used_up:
-            return frozenset((self._new("list", parts=self._part(used_up) - used_up),))
-        return found | {self._new(kind, parts=parts)}
-
-    def _file_method(self, name: str) -> None:
+        if _mutates(name) and not is_own and not all(map(_is_frozen, owners)):
+            self._change(owners, given.every if name in libraries.STORES else NOTHING)
+            if any(t.kind in ("library", "instance") for t in owners):
+                self._change_deep(owners)
         if name in libraries.FILE_METHODS_WRITE:
             self._touch(libraries.FILES)
         elif name in libraries.FILE_METHODS_READ:
             self.look_up(libraries.FILES, self.page)
+        called = callables(owners)
+        if name in libraries.READS_TRACES:
+            for thing in wrapped(called):
+                self.effects.needs |= thing.traces
+        elif called and not is_own and all(t.kind != "instance" for t in owners):
+            results |= self._traced(name in libraries.KEEPS_TRACES, called, given)
+        self._traced(True, functions(given.every), Arguments())
+        if used_up:
+            return self._list(parts_of(used_up) - used_up)
+        if name in libraries.HOLDING:
+            return results | self._list(parts_of(owners))
+        return results | {self._new("library", "", called | callables(given.every))}
 
     # -- libraries
 
-    def _library_value(self, path: str) -> None:
-        """What is read of a library may be something that changes."""
-        if path.startswith(libraries.READS_FILES):
-            self.look_up(libraries.FILES, self.page)
-
-    def _library(
-        self, path: str, positional: list[Things], keywords: dict[str, Things]
-    ) -> Things:
+    def _library(self, path: str, given: Arguments) -> Things:
         """Call a library's function, as the tables say what it does."""
-        given = NOTHING.union(*positional, *keywords.values())
+        every, positional = given.every, given.positional
         last = path.rpartition(".")[2]
         if positional and path.startswith(libraries.GIVES_FIRST):
             if "register" in path:
                 self._change(positional[0])
             return positional[0]
         if libraries.wraps(path):
-            return frozenset((self._new("wrapper", path, given),))
+            return frozenset((self._new("wrapper", path, every),))
         below = path.startswith(libraries.PRINTS_BELOW)
-        self.found.prints |= below or path.startswith(libraries.PRINTS)
-        self.found.prints_below |= below
+        self.effects.prints |= below or path.startswith(libraries.PRINTS)
+        self.effects.prints_below |= below
         state = libraries.changes_hidden(path)
         if state == libraries.SETTINGS:
             self._set(path)
@@ -608,31 +622,39 @@ class Follower:
         if path.startswith(libraries.READS_FILES):
             self.look_up(libraries.FILES, self.page)
         hides = path in ("builtins.exec", "builtins.globals", "builtins.eval")
-        self.found.hides_names |= hides and len(positional) < 2
+        self.effects.hides_names |= hides and len(positional) < 2
         if hides and len(positional) > 1:
             self._change(positional[1])
         if not libraries.is_known(path):
-            self._change_deep(given)
+            self._change_deep(every)
         if path.startswith(libraries.CHANGES_FIRST) and positional:
             self._change(positional[0], NOTHING.union(*positional[1:]))
-        functions, called = _functions(given), NOTHING
-        if functions and libraries.calls_what_it_gets(path):
-            rest = [p - functions for p in positional]
-            called = self._traced(
-                last in libraries.KEEPS_TRACES, functions, [p for p in rest if p], {}
-            )
+        taken, called = functions(every), NOTHING
+        if taken and libraries.calls_what_it_gets(path):
+            rest = tuple(p - taken for p in positional if p - taken)
+            is_kept = last in libraries.KEEPS_TRACES
+            called = self._traced(is_kept, taken, Arguments(rest))
         if path.startswith(libraries.USED_UP):
-            return frozenset((self._new("iterator", path, given | called),))
+            return frozenset((self._new("iterator", path, every | called),))
         if libraries.holds_given(path):
             kind = "library" if "." in path.removeprefix("builtins.") else "list"
-            parts = self._part(given) | called
-            return frozenset((self._new(kind, path, parts),))
-        return frozenset((self._new("library", path, functions | called),))
+            return frozenset((self._new(kind, path, parts_of(every) | called),))
+        return frozenset((self._new("library", path, taken | called),))
 
 
-def isinstance_any(things: Things) -> bool:
-    """Whether one of these is an object of a class of the page."""
-    return any(thing.kind == "instance" for thing in things)
+def _evaluated(body: Iterable[ast.stmt]) -> Iterator[ast.expr]:
+    """The expressions in a class's body that run when the class is made."""
+    for node in body:
+        inside = list(ast.iter_child_nodes(node))
+        if isinstance(node, DEFINITIONS):
+            inside = [*node.decorator_list]
+            if not isinstance(node, ast.ClassDef):
+                defaults = [*node.args.defaults, *node.args.kw_defaults]
+                inside += [default for default in defaults if default is not None]
+        for child in inside:
+            is_target = isinstance(getattr(child, "ctx", None), ast.Store)
+            if isinstance(child, ast.expr) and not is_target:
+                yield child
 
 
 def _is_frozen(thing: Thing) -> bool:
@@ -643,91 +665,41 @@ def _mutates(name: str) -> bool:
     return name in libraries.MUTATORS or name.startswith(libraries.MUTATOR_PREFIXES)
 
 
-def _yields(code: Code) -> bool:
-    if isinstance(code, ast.Lambda | ast.ClassDef):
+def _yields(code: Function) -> bool:
+    if isinstance(code, ast.Lambda):
         return False
     return any(isinstance(n, ast.Yield | ast.YieldFrom) for n in ast.walk(code))
 
 
-def _method_thing(owner: Thing, node: ast.FunctionDef, scope: Scope | None) -> Thing:
-    """The same thing for the same method each time, so that its traces are kept."""
-    methods = owner.__dict__.setdefault("methods", {})
-    if node not in methods:
-        methods[node] = Thing(code=node, scope=scope, history=owner.history)
-    found: Thing = methods[node]
-    return found
-
-
-def _callable(things: Iterable[Thing]) -> Things:
-    """What runs something of the page when it is called, among these and inside."""
-    seen, queue, found = set(things), list(things), set[Thing]()
+def _methods_named(owner: Thing, name: str) -> Iterator[Thing]:
+    """The methods of this name that an object or a class of the page may have."""
+    queue, seen = [owner], {owner}
     while queue:
         thing = queue.pop()
-        if thing.code is not None or thing.kind == "instance":
-            found.add(thing)
-        elif thing.kind == "wrapper":
-            if _callable(thing.parts - seen):
-                found.add(thing)
-        else:
-            parts = thing.parts - seen
-            seen |= parts
-            queue += parts
-    return frozenset(found)
+        if isinstance(thing.code, ast.ClassDef):
+            own = [node for node in thing.code.body if isinstance(node, DEFINITIONS)]
+            named = [n for n in own if n.name == name and isinstance(n, Function)]
+            if named:
+                new = Thing(code=named[-1], scope=thing.scope, history=thing.history)
+                yield thing.methods.setdefault(named[-1], new)
+                continue
+        elif thing.kind not in ("instance", "wrapper") and thing is not owner:
+            continue
+        queue += thing.parts - seen
+        seen |= thing.parts
 
 
-def _functions(things: Things) -> Things:
-    """The functions of the page among these, wrapped or not."""
-    plain = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-    kinds = ("wrapper",)
-    return frozenset(t for t in things if isinstance(t.code, plain) or t.kind in kinds)
-
-
-def reach(things: Iterable[Thing]) -> set[Thing]:
-    """These, and all that they hold."""
-    found, queue = set(things), list(things)
-    while queue:
-        parts = queue.pop().parts - found
-        found |= parts
-        queue += parts
-    return found
-
-
-def _coded(things: Iterable[Thing]) -> Iterator[Thing]:
-    """The functions inside of what was made of them."""
-    seen, queue = set(things), list(things)
-    while queue:
-        thing = queue.pop()
-        if thing.code is not None or thing.kind == "instance":
-            yield thing
-        if thing.kind in ("wrapper", "library"):
-            queue += thing.parts - seen
-            seen |= thing.parts
-
-
-def _bound_arguments(
-    block: Block, positional: list[Things], keywords: dict[str, Things]
-) -> dict[str, Things]:
-    names = dict.fromkeys((*block.parameters, *block.extra), NOTHING)
-    for name, value in zip(block.parameters, positional, strict=False):
-        names[name] = value
-    left = NOTHING.union(*positional[len(block.parameters) :])
-    for name, value in keywords.items():
+def _bound_arguments(code: Function, given: Arguments) -> dict[str, Things]:
+    """What each parameter holds."""
+    places, others = parameters(code)
+    names = dict.fromkeys([*places, *others], NOTHING)
+    names.update(zip(places, given.positional, strict=False))
+    left = NOTHING.union(*given.positional[len(places) :])
+    for name, value in given.keywords.items():
         if name in names:
             names[name] |= value
         else:
             left |= value
-    for name in block.extra if left else ():
-        names[name] |= left | left.union(*(t.parts for t in left))
+    for name in others if left else ():
+        names[name] |= left.union(*(t.parts for t in left))
     return names
-
-
-def remember(found: Followed, page: Scope, index: int) -> None:
-    """Have all that a statement made, changed, traced and bound remember it."""
-    bit = 1 << index
-    for thing in (*found.made, *found.changed):
-        thing.history |= bit
-    for thing in found.traced:
-        thing.traces |= bit
-    for name, certain in found.bound.items():
-        old = 0 if certain else page.histories.get(name, 0)
-        page.histories[name] = old | bit

@@ -19,8 +19,9 @@ from functools import cached_property
 
 from . import libraries
 from .cells import ParsedCell, SourceCell, parse
-from .following import Followed, Follower, Mask, page_scope, reach, remember
-from .names import DEFINITIONS, bound_names, imports, root_name, statement_block
+from .following import Follower
+from .names import DEFINITIONS, bound_names, imports, root_name
+from .things import Effects, Mask, page_scope, reach
 
 WAY_OUT = "rewrite it in plain Python, or give the reason in the cell's `no-program`"
 
@@ -77,7 +78,7 @@ class Page:
     def __init__(self, cells: Sequence[SourceCell]) -> None:
         self.cells = [parse(cell) for cell in cells]
         self.statements: list[CodeStatement] = []
-        self.found: list[Followed] = []
+        self.effects: list[Effects] = []
         self.names_read = frozenset(_names_read(self.cells))
         self._scope = page_scope()
         self._named: list[Mask] = []
@@ -104,7 +105,7 @@ class Page:
         for i in added:
             direct |= 1 << i
         for i in own:
-            direct |= self.found[i].needs
+            direct |= self.effects[i].needs
         earlier = [i for i in self.closed(direct, cell) if i not in own]
         self._check(cell, earlier)
         return earlier
@@ -118,7 +119,7 @@ class Page:
             waiting ^= 1 << index
             if not (left_out and self._is_about(index, left_out)):
                 found |= 1 << index
-                waiting |= self.found[index].needs & ~found
+                waiting |= self.effects[index].needs & ~found
         return list(_indices(found))
 
     def _is_about(self, index: int, names: Iterable[str]) -> bool:
@@ -140,20 +141,20 @@ class Page:
             if name in self._scope.names:
                 things = follower.look_up(name, self._scope)
                 found |= sum(0 | t.traces for t in reach(things))
-        return found | follower.found.needs
+        return found | follower.effects.needs
 
     # -- what the text of a program asks
 
     def is_silent(self, statement: CodeStatement) -> bool:
         """Whether a statement prints nothing when a program runs it again."""
-        found, cell = self.found[statement.index], self.cells[statement.cell]
+        found, cell = self.effects[statement.index], self.cells[statement.cell]
         if found.prints_traced:
             return False
         if found.prints:
             return cell.source.prints is False
         # The cell printed and nothing in it is known to: a library was asked to, by
         # `verbose=1` say, or is one that no table knows.
-        known_to = any(self.found[s.index].prints for s in self.of(statement.cell))
+        known_to = any(self.effects[s.index].prints for s in self.of(statement.cell))
         return not (cell.source.prints and not known_to and found.calls)
 
     @cached_property
@@ -210,14 +211,18 @@ class Page:
             for line, magic in self.cells[k].magics:
                 raise NoFaithfulProgram(cell, k, line, f"{magic} here")
         for statement in (self.statements[i] for i in kept):
-            missing = self.found[statement.index].missing
+            line = statement.node.lineno
+            of_its_own = isinstance(statement.node, DEFINITIONS) or statement.is_import
+            if self.cells[statement.cell].awaits and not of_its_own:
+                why = "it awaits outside of a function"
+                raise NoFaithfulProgram(cell, statement.cell, line, why)
+            missing = self.effects[statement.index].missing
             if statement.fails:
                 missing = missing & libraries.IPYTHON
             for name in sorted(missing)[:1]:
                 why = f"`{name}` is not defined by a statement above"
                 if name in libraries.IPYTHON:
                     why = f"`{name}` exists only in IPython"
-                line = statement.node.lineno
                 raise NoFaithfulProgram(cell, statement.cell, line, why)
 
     # -- following the statements
@@ -239,16 +244,16 @@ class Page:
             runs=not raises or first <= cell.fails_at,
         )
         self.statements.append(statement)
-        self.found.append(self._follow(statement) if statement.runs else Followed())
+        self.effects.append(self._follow(statement) if statement.runs else Effects())
         return statement
 
-    def _follow(self, statement: CodeStatement) -> Followed:
+    def _follow(self, statement: CodeStatement) -> Effects:
         scope = self._scope
         before = dict(scope.names), dict(scope.histories)
         follower = Follower(scope, is_block=hasattr(statement.node, "body"))
         follower.look_up(libraries.SETTINGS, self._scope)
-        follower.run(statement_block(statement.node).ops, self._scope)
-        found = follower.found
+        follower.statement(statement.node, self._scope)
+        found = follower.effects
         settings = self._scope.names[libraries.SETTINGS]
         if found.hides_names or _imports_all(statement.node):
             self._hides = True
@@ -263,10 +268,10 @@ class Page:
             scope.names, scope.histories = before  # it binds nothing, since it fails
             found.bound.clear()
             found.changed -= settings
-        remember(found, self._scope, statement.index)
+        found.remember(self._scope, statement.index)
         return found
 
-    def _is_setting(self, statement: CodeStatement, found: Followed) -> bool:
+    def _is_setting(self, statement: CodeStatement, found: Effects) -> bool:
         """Whether later cells may rely on a statement without naming it."""
         node = statement.node
         if isinstance(node, ast.Import):
@@ -318,4 +323,4 @@ def _returns_nothing(node: ast.stmt) -> bool:
     return not lazy and all(v is None for v in values)
 
 
-__all__ = ["DEFINITIONS", "CodeStatement", "NoFaithfulProgram", "Page", "bindings"]
+__all__ = ["CodeStatement", "NoFaithfulProgram", "Page", "bindings"]

@@ -10,7 +10,6 @@ prompt, and the two differ from a notebook cell in what they show:
   does code whose own text may be shown, in a traceback.
 - At that prompt an empty line ends an indented block, so no block has one inside and
   each is followed by one.
-- Neither awaits at its top, so the statements of a cell that does become a function.
 
 What an earlier cell printed is not printed again, and what it raised is not raised: an
 earlier statement that does so, and is needed, runs with that turned away.
@@ -29,7 +28,7 @@ from functools import cached_property
 
 from . import libraries
 from .cells import ParsedCell, SourceCell
-from .names import DEFINITIONS, root_name
+from .names import dotted, root_name
 from .slicing import CodeStatement, Page, bindings
 
 _COMPOUND = (
@@ -84,7 +83,7 @@ def header(address: str, jax_version: str) -> str:
     >>> header("https://example.org/numpy/random.html", "0.12.0")
     '# https://example.org/numpy/random.html, run with JAX 0.12.0'
     """
-    return f"# {address}, run with JAX {jax_version}"
+    return f"# {address}" + (f", run with JAX {jax_version}" if jax_version else "")
 
 
 def program(cells: Page | Sequence[SourceCell], k: int, header: str) -> Program:
@@ -144,7 +143,7 @@ class Programs:
             return Program("\n".join([self.header, *cell.lines, ""]), k)
         marked = not self._shows_source(statements, k)
         pieces = [p for s in statements for p in self._earlier(s, marked)]
-        pieces = _awaiting(page, [*pieces, *self._target(k, marked)])
+        pieces += self._target(k, marked)
         kept = tuple((s.cell, s.first) for s in statements)
         return Program(_assemble(self.header, _first(_ordered(pieces))), k, kept)
 
@@ -212,7 +211,7 @@ class Programs:
         note = "  # shown by an earlier cell"
         text = f"with {', '.join(managers)}:{note}\n{body}"
         piece = _piece(self.page, statement, text)
-        below = self.page.found[statement.index].prints_below
+        below = self.page.effects[statement.index].prints_below
         yield from _below(piece) if below and not silent else [piece]
 
     # -- the cell itself
@@ -255,7 +254,7 @@ class _Piece:
 
 def _piece(page: Page, statement: CodeStatement, text: str) -> _Piece:
     compound = isinstance(statement.node, _COMPOUND) or text.startswith("with ")
-    needs = page.found[statement.index]
+    needs = page.effects[statement.index]
     return _Piece(
         _without_blank_lines(text) if compound else text,
         statement.cell,
@@ -404,7 +403,7 @@ def _has_value(page: Page, value: ast.expr) -> bool:
     """Whether an expression may have a value other than None, told from its syntax."""
     if not isinstance(value, ast.Call):
         return not (isinstance(value, ast.Constant) and value.value is None)
-    path = _dotted(value.func, page)
+    path = _path(value.func, page)
     if path:
         return not path.startswith(libraries.GIVES_NONE) and not _draws(page, value)
     if isinstance(value.func, ast.Attribute):
@@ -425,92 +424,10 @@ def _is_update(method: ast.Attribute) -> bool:
     return any(n.attr == "at" for n in path)
 
 
-def _dotted(node: ast.expr, page: Page) -> str | None:
-    """`jax.numpy.sum` for `jnp.sum`; None unless it starts from an imported name."""
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    if not isinstance(node, ast.Name) or node.id not in page.paths:
-        return None
-    return ".".join([page.paths[node.id], *reversed(parts)])
-
-
-# -- cells that await
-
-
-def _awaiting(page: Page, pieces: list[_Piece]) -> list[_Piece]:
-    """Puts the statements of each cell that awaits into a function, and runs it."""
-    cells = {p.cell for p in pieces if page.cells[p.cell].awaits}
-    if not cells:
-        return pieces
-    found, groups = list[_Piece](), dict[int, list[_Piece]]()
-    for piece in pieces:
-        if piece.cell not in cells or piece.is_import:
-            found.append(piece)
-            continue
-        if piece.cell not in groups:
-            groups[piece.cell] = []
-            found.append(piece)  # its place, for the function
-        groups[piece.cell].append(piece)
-    runner = "runner.run" if len(groups) > 1 else "asyncio.run"
-    ready: list[_Piece] = []
-    for piece in found:
-        if piece.cell in groups and not piece.is_import:
-            ready += _function(
-                page, groups[piece.cell], runner, not ready_runner(ready)
-            )
-        else:
-            ready.append(piece)
-    return ready
-
-
-def ready_runner(pieces: Iterable[_Piece]) -> bool:
-    return any(p.text == "runner = asyncio.Runner()" for p in pieces)
-
-
-def _function(
-    page: Page, pieces: list[_Piece], runner: str, is_first: bool
-) -> Iterator[_Piece]:
-    cell = pieces[0].cell
-    yield _Piece("import asyncio", cell, is_import=True)
-    if runner != "asyncio.run" and is_first:
-        yield _Piece("runner = asyncio.Runner()", cell)
-    body = "\n".join(_without_blank_lines(p.text) for p in pieces)
-    nodes = [p.statement.node for p in pieces if p.statement]
-    yield _Piece(awaiting(page.cells[cell], nodes, body), cell, is_compound=True)
-    yield _Piece(f"{runner}(main())", cell)
-
-
-def awaiting(cell: ParsedCell, nodes: Iterable[ast.stmt], body: str) -> str:
-    """A function `main` that runs statements of a cell and binds the page's names."""
-    names = {name for node in nodes for name, _ in bindings(node)}
-    declared = [f"{_INDENT}global {', '.join(sorted(names))}"] if names else []
-    body = _without_annotations(body)
-    return "\n".join(["async def main():", *declared, indented(body)])
-
-
-def _without_annotations(body: str) -> str:
-    """Statements without the types of their variables, which no global may have."""
-    lines = body.split("\n")
-    for node in reversed(list(_annotated(ast.parse(body)))):
-        if node.lineno != node.annotation.end_lineno:
-            continue
-        raw = lines[node.lineno - 1].encode()
-        kept = raw[: node.target.end_col_offset]
-        if node.value is None:
-            kept = raw[: node.col_offset] + b"pass"
-        rest = raw[node.annotation.end_col_offset :]
-        lines[node.lineno - 1] = (kept + rest).decode()
-    return "\n".join(lines)
-
-
-def _annotated(node: ast.AST) -> Iterator[ast.AnnAssign]:
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.AnnAssign) and isinstance(child.target, ast.Name):
-            yield child
-        elif isinstance(child, ast.stmt) and not isinstance(child, DEFINITIONS):
-            yield from _annotated(child)
+def _path(node: ast.expr, page: Page) -> str:
+    """`jax.numpy.sum` for `jnp.sum`; empty unless it starts from an imported name."""
+    root, dot, rest = dotted(node).partition(".")
+    return f"{page.paths[root]}{dot}{rest}" if root in page.paths else ""
 
 
 # -- text

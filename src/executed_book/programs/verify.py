@@ -232,6 +232,8 @@ class _Outcome:
     problem: str | None
     other: frozenset[str] = frozenset()
     needs_files: bool = False
+    shown: str = ""
+    ended_well: bool = True
 
     @property
     def is_good(self) -> bool:
@@ -247,7 +249,8 @@ def _outcome(offer: Offer, ran: Ran) -> _Outcome:
         if name in values and same_output(text, values[name], rtol=RTOL)
     }
     lacks = (ran.raised or "").startswith(("FileNotFoundError", "ModuleNotFoundError"))
-    return _Outcome(problem, frozenset(other), lacks)
+    ended_well = ran.raised is None and not ran.status
+    return _Outcome(problem, frozenset(other), lacks, stdout, ended_well)
 
 
 def compiled_into(folder: Path) -> dict[str, str]:
@@ -348,6 +351,11 @@ def _repair(offer: Offer, workers: Workers) -> None:
     long = short if every is None or not candidates else attempt(every.text)
     # What not even all that stands above makes equal is not the same twice.
     unstable = long.other
+    again = every.text if every is not None and candidates else offer.promise.text
+    both_end = long.ended_well and short.ended_well
+    if long.problem is not None and both_end and attempt(again).shown != long.shown:
+        offer.verdicts.note(offer.promise, offer.what, Verdict(VARIES))
+        return
     if long.problem is not None:
         word = NEEDS_FILES if long.needs_files else DIFFERS
         note = short.problem or ", ".join(short.other)

@@ -11,21 +11,22 @@ import contextlib
 import functools
 import hashlib
 import importlib.metadata
-import pickle
+import json
 import re
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from ..errors import PageError
 from ..files import file_name, write_whole
-from ..model import Chapter, Statement
+from ..model import Cell, Chapter, Prose, Statement, Value, to_plain
 from .chapters import Reading, decode, docname_of, read_page
 
 #: A cell's source may stand in a file of its own, which the page's text does not show.
 _LOADS = re.compile(r"^[ \t]*:?load:(.*)$", re.MULTILINE)
 
-#: What is kept of a page: the chapter if it is one, its sentences, whether it counts.
-Kept = tuple[Chapter | None, tuple[Statement, ...], bool]
+#: What is read of a page: the chapter if it is one, its sentences, whether it counts.
+Read = tuple[Chapter | None, tuple[Statement, ...], bool]
 
 
 class Readings:
@@ -50,10 +51,10 @@ class Readings:
             return Reading(path, source, frozenset(rules), errors=[error])
         key = _key(text, path, source, rules, claims or {})
         name = file_name(docname_of(path, source))
-        file = self._folder / f"{name}.pickle"
-        entry = _kept(file, key)
-        if entry is not None:
-            chapter, statements, has_counts = entry
+        file = self._folder / f"{name}.json"
+        kept = _kept(file, key, path)
+        if kept is not None:
+            chapter, statements, has_counts = kept
             return Reading(
                 path,
                 source,
@@ -68,21 +69,72 @@ class Readings:
         return reading
 
 
-def _kept(file: Path, key: str) -> Kept | None:
-    """What the file holds, if that is what `key` names."""
+def _kept(file: Path, key: str, path: Path) -> Read | None:
+    """What the file holds of the page at `path`, if that is what `key` names."""
     try:
-        with file.open("rb") as stream:
-            if stream.read(len(key)) == key.encode():
-                entry: Kept = pickle.load(stream)
-                return entry
-    except Exception:  # whatever is in the file, the page itself can still be read
-        return None
-    return None
+        kept_key, _, text = file.read_text("utf-8").partition("\n")
+        if kept_key != key:
+            return None
+        chapter, statements, has_counts = json.loads(text)
+        made = None if chapter is None else _chapter(chapter, path)
+        return made, _statements(statements), bool(has_counts)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return None  # the page itself can still be read
 
 
-def _keep(file: Path, key: str, read: Kept) -> None:
+def _keep(file: Path, key: str, read: Read) -> None:
+    chapter, statements, has_counts = read
+    plain = [chapter and to_plain(chapter), list(map(to_plain, statements)), has_counts]
+    try:
+        text = json.dumps(plain, default=_as_json)
+    except TypeError:  # front matter may hold dates, say
+        return
     with contextlib.suppress(OSError):  # a cache that cannot be written saves nothing
-        write_whole(file, key.encode() + pickle.dumps(read))
+        write_whole(file, f"{key}\n{text}")
+
+
+def _as_json(item: Any) -> Any:
+    if isinstance(item, Path):
+        return str(item)
+    if isinstance(item, frozenset):
+        return sorted(item)
+    raise TypeError
+
+
+def _chapter(plain: dict[str, Any], path: Path) -> Chapter:
+    """The inverse of what `_keep` writes of a chapter."""
+    made = {
+        "path": path,
+        "parts": tuple(map(_part, plain["parts"])),
+        "leading": _values(plain["leading"]),
+        "statements": _statements(plain["statements"]),
+    }
+    return Chapter(**{**plain, **made})
+
+
+def _part(plain: dict[str, Any]) -> Prose | Cell:
+    if "kind" in plain:
+        return Prose(**plain)
+    made = {
+        "tags": frozenset(plain["tags"]),
+        "needs": tuple(plain["needs"]),
+        "needs_not": tuple(plain["needs_not"]),
+        "values": _values(plain["values"]),
+    }
+    return Cell(**{**plain, **made})
+
+
+def _values(plain: list[dict[str, Any]]) -> tuple[Value, ...]:
+    return tuple(Value(**value) for value in plain)
+
+
+def _statements(plain: list[dict[str, Any]]) -> tuple[Statement, ...]:
+    return tuple(
+        Statement(
+            **{**one, "checks": tuple(one["checks"]), "vouched": tuple(one["vouched"])}
+        )
+        for one in plain
+    )
 
 
 def _key(

@@ -26,7 +26,14 @@ def find_pages(
     """The pages below `source`, sorted; patterns as in Sphinx's configuration."""
     patterns = [*exclude, *EXCLUDE_PATHS, _CHECKPOINTS]
     names = get_matching_files(source, tuple(include), patterns)
-    return sorted(source / name for name in names if name.endswith(SUFFIXES))
+    pages = sorted(source / name for name in names if name.endswith(SUFFIXES))
+    for page in pages:
+        if page.exists() and not page.is_file():
+            raise PageError(
+                *(page, 1, "a page is a file, and this is none"),
+                "name it in exclude_patterns",
+            )
+    return pages
 
 
 def find_chapters(

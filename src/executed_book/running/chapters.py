@@ -7,12 +7,12 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
-from ..errors import PageError
+from ..errors import BookError, PageError
 from ..model import (
     Cell,
     CellResult,
@@ -30,6 +30,7 @@ from .fingerprint import Depends, dependencies
 from .jobs import CellJob, ChapterJob
 from .pool import Task
 from .progress import Progress
+from .surroundings import Uses
 from .worker import READ_AT_IMPORT
 from .workers import Worker
 
@@ -136,22 +137,22 @@ class ChapterTask(Task):
         if not self._results:
             return None
         nowhere = {"platform": "", "device_kind": "", "device_count": 0}
-        return Executed(self.chapter, self._run(nowhere))
+        return Executed(self.chapter, self._run({**nowhere, "modules": ()}))
 
     def _finish(self, done: Message) -> Finished:
-        depends = dependencies(done["modules"], done["files"], self.settings.project)
+        uses = Uses(**done["uses"])
+        depends = dependencies(done["modules"], uses, self.settings.project)
         return Finished(self._run(done), depends)
 
     def _run(self, facts: Mapping[str, Any]) -> Run:
-        executed = os.environ.get("SOURCE_DATE_EPOCH")
         return Run(
             docname=self.chapter.docname,
-            executed=int(executed) if executed else int(time.time()),
+            executed=source_date() or int(time.time()),
             provenance=Provenance(
                 platform=facts["platform"],
                 device_kind=facts["device_kind"],
                 device_count=facts["device_count"],
-                **_versions(),
+                **_versions(facts["modules"]),
             ),
             leading=self._leading,
             results=tuple(self._results),
@@ -205,6 +206,22 @@ class ChapterTask(Task):
         return PageError(self.chapter.path, cell.line, f"{who} {what}", hint, detail)
 
 
+def source_date() -> int | None:
+    """The time at which everything is said to have been made (seconds since 1970).
+
+    Raises:
+        BookError: `SOURCE_DATE_EPOCH` is set to something else.
+    """
+    said = os.environ.get("SOURCE_DATE_EPOCH")
+    if not said:
+        return None
+    if not said.isdecimal():
+        raise BookError(
+            f"SOURCE_DATE_EPOCH is {said!r}\n    → it is a number of seconds since 1970"
+        )
+    return int(said)
+
+
 def sets_what_imports_read(chapter: Chapter) -> bool:
     """Whether a cell seems to set a variable that libraries read when imported.
 
@@ -228,9 +245,8 @@ def _cause(status: int | None) -> str:
     return f"exit code {status}"
 
 
-def _versions() -> dict[str, str]:
-    return {
-        "python": ".".join(map(str, sys.version_info[:3])),
-        "jax": version("jax"),
-        "jaxlib": version("jaxlib"),
-    }
+def _versions(modules: Container[str]) -> dict[str, str]:
+    """What ran: Python, and the JAX that was imported; "" where none was."""
+    python = ".".join(map(str, sys.version_info[:3]))
+    jax = {n: version(n) if n in modules else "" for n in ("jax", "jaxlib")}
+    return {"python": python, **jax}

@@ -11,11 +11,13 @@ import json
 import os
 import platform
 import sys
+from collections.abc import Iterable
 from importlib.util import source_from_cache
 from pathlib import Path
 from typing import Any, TypedDict
 
-from .workers import DEFAULTS
+from .surroundings import Uses
+from .workers import DEFAULTS, worker_environment
 
 #: Environment variables with these prefixes change what JAX does or prints. (Python's
 #: own are the builder's: see `workers`.)
@@ -28,9 +30,12 @@ STEERING = (
 _ANYWAY = {**DEFAULTS, "TF_CPP_MIN_LOG_LEVEL": "1", "TPU_SKIP_MDS_QUERY": "1"}
 
 #: The modules beside this one that decide what a cell gives.
-_EXECUTING = ("worker", "shell", "outputs", "failures", "server", "script", "stderr")
+_EXECUTING = (
+    "worker", "shell", "outputs", "failures", "server", "script", "stderr",
+    "surroundings",
+)  # fmt: skip
 
-_FORMAT = 3
+_FORMAT = 4
 
 #: Folders of a project that hold what was made, not what is read.
 _MADE = frozenset({"_build", ".git", ".nox", ".venv", "__pycache__"})
@@ -41,10 +46,14 @@ class Depends(TypedDict):
 
     `distributions` are packages with their versions, `files` are the project's, by
     their places in it, with the digests of what they held; None for what is not there.
+    `folders` are those that were listed, with the digests of the names in them, and
+    `variables` those of the environment that were looked up.
     """
 
     distributions: dict[str, str | None]
     files: dict[str, str | None]
+    folders: dict[str, str | None]
+    variables: dict[str, str | None]
 
 
 def digest(data: Any) -> str:
@@ -106,29 +115,61 @@ def file_digest(path: Path) -> str | None:
         return None
 
 
-def dependencies(modules: list[str], files: list[str], project: Path) -> Depends:
-    """The distributions behind `modules`, and the project's `files`, as they are."""
+def dependencies(modules: list[str], uses: Uses, project: Path) -> Depends:
+    """The distributions behind `modules`, and what a chapter uses, as they are.
+
+    A file that is not there counts as well: it may appear.
+    """
     owners = _owners()
     names = sorted({name for module in modules for name in owners.get(module, ())})
-    read = {_source_of(Path(name)) for name in files}
-    own = sorted(
-        path.relative_to(project)
-        for path in read
-        if path.is_file() and not _MADE & set(path.relative_to(project).parts)
-    )
+    read = {_source_of(Path(name)) for name in uses.files}
+    files = [path for path in _own(read, project) if not (project / path).is_dir()]
+    folders = _own(map(Path, uses.folders), project)
+    variables = worker_environment()
     return {
         "distributions": {name: _version(name) for name in names},
-        "files": {path.as_posix(): file_digest(project / path) for path in own},
+        "files": {path.as_posix(): file_digest(project / path) for path in files},
+        "folders": {p.as_posix(): _listing_digest(project / p) for p in folders},
+        "variables": {
+            name: _value_digest(value)
+            for name, value in sorted(uses.variables.items())
+            if variables.get(name) == value
+        },
     }
+
+
+def _own(paths: Iterable[Path], project: Path) -> list[Path]:
+    """Those that are read in a project and not made by it, as places in it."""
+    places = (path.relative_to(project) for path in paths)
+    return sorted(place for place in places if not _MADE & set(place.parts))
+
+
+def _listing_digest(folder: Path) -> str | None:
+    """The digest of the names in a folder; None if there is no such folder."""
+    try:
+        return digest(sorted(set(os.listdir(folder)) - _MADE))  # noqa: PTH208
+    except OSError:
+        return None
+
+
+def _value_digest(value: str | None) -> str | None:
+    """A variable may be a secret, so its value is not kept."""
+    return None if value is None else digest(value)
 
 
 def holds(depends: Depends, project: Path) -> bool:
     """Whether what something depended on is still as it was."""
-    return all(
-        _version(name) == version for name, version in depends["distributions"].items()
-    ) and all(
-        file_digest(project / name) == known for name, known in depends["files"].items()
+    variables = worker_environment() if depends["variables"] else {}
+    checks = (
+        *((_version(name), known) for name, known in depends["distributions"].items()),
+        *((file_digest(project / p), known) for p, known in depends["files"].items()),
+        *((_listing_digest(project / p), k) for p, k in depends["folders"].items()),
+        *(
+            (_value_digest(variables.get(name)), known)
+            for name, known in depends["variables"].items()
+        ),
     )
+    return all(now == known for now, known in checks)
 
 
 @functools.cache

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import base64
 import io
+import json
 from typing import Any, BinaryIO, TextIO, cast
 
 from ..model import Output
+
+#: Made before any cell runs, which may set `json.dumps` to something else.
+_encode = json.JSONEncoder().encode
 
 
 class OutputLimit(BaseException):
@@ -28,6 +32,8 @@ class Outputs:
         """Forget what the last cell gave."""
         self._items: list[Output] = []
         self._pieces: list[str] = []
+        self._by_id: dict[str, Output] = {}
+        self._is_stale = False
         self.size = 0
 
     @property
@@ -40,10 +46,22 @@ class Outputs:
         self._join()
         return self._items
 
+    def forget(self, wait: bool = False) -> None:
+        """Drop what has been shown; with `wait`, once there is something new to show.
+
+        What was printed still counts toward the limit.
+        """
+        self._is_stale = wait
+        if not wait:
+            self._items.clear()
+            self._pieces.clear()
+
     def stream(self, name: str, text: str) -> None:
         """Add text that was written to stdout or stderr."""
         if not text:
             return
+        if self._is_stale:
+            self.forget()
         self._grow(len(text))
         last = self._items[-1] if self._items else {}
         if last.get("output_type") != "stream" or last["name"] != name:
@@ -52,14 +70,33 @@ class Outputs:
         self._pieces.append(text)
 
     def rich(
-        self, kind: str, data: dict[str, Any], metadata: dict[str, Any], count: int
+        self,
+        kind: str,
+        data: dict[str, Any],
+        metadata: dict[str, Any],
+        count: int = 0,
+        name: str | None = None,
+        update: bool = False,
     ) -> None:
         """Add a value or a display: one thing in several formats.
 
+        With `update`, it takes the place of the one that was called `name`.
+
         Raises:
+            TypeError, ValueError: something that no notebook can hold.
+            RuntimeError: the one to update is not an output of this cell.
             UnicodeEncodeError: text that cannot be printed either.
         """
         data = {mime: _plain(value) for mime, value in data.items()}
+        _encode([data, metadata])
+        if update:
+            if name not in self._by_id:
+                raise RuntimeError("a display is updated in the cell that shows it")
+            self._by_id[name]["data"] = data
+            self._by_id[name]["metadata"] = metadata
+            return
+        if self._is_stale:
+            self.forget()
         # A picture is looked at and not read, so its size is none of the limit's.
         texts = (v for mime, v in data.items() if not mime.startswith("image/"))
         self._grow(sum(len(str(value)) for value in texts))
@@ -68,6 +105,8 @@ class Outputs:
         if kind == "execute_result":
             item["execution_count"] = count
         self._items.append(item)
+        if name is not None:
+            self._by_id[name] = item
 
     def _grow(self, size: int) -> None:
         self.size += size

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 
 from ..errors import BookError
 from .workers import worker_environment
@@ -31,7 +32,7 @@ def check_platform() -> None:
         for name in environment
         if name.startswith(("JAX_", "XLA_")) and name != "JAX_PLATFORMS"
     }
-    if steering and environment["JAX_PLATFORMS"] == "cpu":
+    if steering and environment["JAX_PLATFORMS"] == "cpu" and find_spec("jax"):
         _ask_jax("cpu")
 
 

@@ -20,6 +20,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+#: What asks a command to end.
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _IS_LINUX = sys.platform == "linux"
 
@@ -101,7 +104,7 @@ def run_folder() -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _interrupts_wait() -> Iterator[None]:
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
     try:
         yield
     finally:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import importlib.util
 import json
 import os
 import select
@@ -22,11 +23,12 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from .processes import adopt_orphans, children, die_with_parent, end_descendants
 
-#: Imported once, so that no worker has to.
+#: Imported once, so that no worker has to; what is not installed is left out.
 PRELOAD = (
     "jax",
     "jax.numpy",
@@ -42,13 +44,18 @@ BELOW = {1: "below-stdout", 2: "below-stderr"}
 _POLL = 0.02  # seconds, where the system cannot wake us
 
 
-def serve(link: socket.socket, run: Path) -> None:
-    """Fork a supervisor for each order, until the builder is gone."""
+def serve(link: socket.socket, run: Path, without: Sequence[str] = ()) -> None:
+    """Fork a supervisor for each order, until the builder is gone.
+
+    Modules of the packages in `without` are not imported.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the builder decides what ends
     adopt_orphans()
     # Forking is safe before any backend starts, and only known to be on Linux.
     for module in PRELOAD if sys.platform == "linux" else ():
-        importlib.import_module(module)
+        package = module.partition(".")[0]
+        if package not in without and importlib.util.find_spec(package) is not None:
+            importlib.import_module(module)
     # Keeps the garbage collector of the forks from writing to the shared pages.
     gc.collect()
     gc.freeze()
@@ -166,5 +173,5 @@ def python_running(module: str) -> list[str]:
 
 
 def main() -> None:
-    """Serve the builder; arguments: the number of the socket to it, a folder."""
-    serve(socket.socket(fileno=int(sys.argv[1])), Path(sys.argv[2]))
+    """Serve the builder: the number of the socket to it, a folder, what to leave."""
+    serve(socket.socket(fileno=int(sys.argv[1])), Path(sys.argv[2]), sys.argv[3:])

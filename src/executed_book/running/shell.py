@@ -6,7 +6,8 @@ import ast
 import sys
 import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from importlib.util import find_spec
 from typing import Any
 
 from ..model import CellResult, Failure, ValueResult
@@ -15,6 +16,9 @@ from .outputs import OutputLimit, Outputs, text_stream
 
 #: The failure of a cell that printed more than it may; its message is the limit.
 OVER_LIMIT = "OutputLimit"
+
+#: What Matplotlib writes into files of these formats besides the figure.
+_DATED = dict.fromkeys(("png", "png2x", "retina"), "Software") | {"svg": "Date"}
 
 
 class Shell:
@@ -138,7 +142,12 @@ def _make_ipython(outputs: Outputs) -> Any:
         def publish(
             self, data: Any, metadata: Any = None, *args: Any, **kwargs: Any
         ) -> None:
-            outputs.rich("display_data", data, metadata or {}, 0)
+            name = (kwargs.get("transient") or {}).get("display_id")
+            update = kwargs.get("update", False)
+            outputs.rich("display_data", data, metadata or {}, name=name, update=update)
+
+        def clear_output(self, wait: bool = False) -> None:
+            outputs.forget(wait)
 
     class Hook(DisplayHook):
         def write_output_prompt(self) -> None:
@@ -162,6 +171,11 @@ def _make_ipython(outputs: Outputs) -> Any:
             if self.while_displaying is None:
                 self.while_displaying = error
 
+        def system(self, cmd: str) -> None:
+            """Run a line after `!`, in a terminal of its own: no event tells of it."""
+            sys.audit("os.system", cmd)
+            self.system_piped(cmd)  # type: ignore[no-untyped-call]
+
         def enable_gui(self, gui: Any = None) -> None:
             """Figures are shown in line whatever `%matplotlib` asks for."""
 
@@ -179,6 +193,8 @@ def _make_ipython(outputs: Outputs) -> Any:
 
 def _inline_figures(ipython: Any, figures: str, style: dict[str, Any]) -> None:
     """Show figures below the cell that draws them, without the date in them."""
+    if find_spec("matplotlib") is None:
+        return
     import matplotlib as mpl
     from matplotlib_inline.backend_inline import (
         configure_inline_support,
@@ -191,12 +207,24 @@ def _inline_figures(ipython: Any, figures: str, style: dict[str, Any]) -> None:
     mpl.interactive(True)  # a figure is shown whether or not the cell says `show`
     configure_inline_support(ipython, backend)
     settings = InlineBackend.instance(parent=ipython)
-    dated = {"svg": "Date", "png": "Software"}[figures]
-    saving: dict[str, Any] = {"bbox_inches": "tight", "metadata": {dated: None}}
+    saving = _undated({figures})
     settings.print_figure_kwargs = saving
     set_matplotlib_formats(figures, **saving)
+
+    def choose(change: Any) -> None:
+        settings.print_figure_kwargs = _undated(change["new"])
+
+    settings.observe(choose, "figure_formats")
     for name, value in style.items():  # any of the names that Matplotlib knows
         mpl.rcParams[name] = value  # type: ignore[index]
+
+
+def _undated(formats: Collection[str]) -> dict[str, Any]:
+    """How to save figures without the date or the version of what drew them."""
+    names = {_DATED[name] for name in formats if name in _DATED}
+    # Each format refuses the other's name.
+    metadata = dict.fromkeys(names) if len(names) == 1 else None
+    return {"bbox_inches": "tight"} | ({"metadata": metadata} if metadata else {})
 
 
 def _settle() -> None:

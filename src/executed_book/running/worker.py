@@ -25,6 +25,7 @@ from .outputs import OutputLimit
 from .processes import die_with_parent
 from .server import BELOW
 from .stderr import told_apart
+from .surroundings import Uses, note_uses
 
 #: Variables with these prefixes are read when the library is imported.
 READ_AT_IMPORT = ("JAX_", "MPL", "OMP_", "OPENBLAS_", "MKL_", "NPY_", "TF_")
@@ -76,7 +77,7 @@ class _Chapter:
         from .shell import Shell
 
         self._shell = Shell(job.docname, job.output_limit, job.figures, job.style)
-        self._files = _note_opened_files(Path(job.project))
+        self._uses = note_uses(Path(job.project))
         if not (folder / "fresh").exists():
             _note_late_settings(link)
 
@@ -102,7 +103,7 @@ class _Chapter:
             result = CellResult(result.outputs, seconds, result.failure, values, log)
             self._link.send(at="result", number=number, result=to_plain(result))
         self._link.send(at="end")
-        self._link.send(at="done", **_facts(self._files))
+        self._link.send(at="done", **_facts(self._uses))
 
     def _end_forks(self) -> None:
         """End a process that the cell forked and that came back here."""
@@ -140,21 +141,6 @@ def _choose_platform(platform: str) -> None:
         jax.config.update("jax_platforms", platform)
 
 
-def _note_opened_files(project: Path) -> set[str]:
-    """Collect the project's files that the chapter opens, as it opens them."""
-    opened: set[str] = set()
-    root = str(project) + os.sep
-
-    def hook(event: str, args: tuple[Any, ...]) -> None:
-        if event == "open" and isinstance(args[0], str):
-            path = os.path.abspath(args[0])  # noqa: PTH100 (links stay as they are)
-            if path.startswith(root):
-                opened.add(path)
-
-    sys.addaudithook(hook)
-    return opened
-
-
 def _note_late_settings(link: Channel) -> None:
     """Ask to start afresh when a cell sets what a library reads when imported.
 
@@ -172,7 +158,7 @@ def _note_late_settings(link: Channel) -> None:
     sys.addaudithook(hook)
 
 
-def _facts(files: set[str]) -> dict[str, Any]:
+def _facts(uses: Uses) -> dict[str, Any]:
     """Where the chapter ran and what it used: provenance and dependencies."""
     modules = sorted({name.partition(".")[0] for name in list(sys.modules)})
     platform, kind, count = "cpu", "cpu", 1
@@ -191,7 +177,11 @@ def _facts(files: set[str]) -> dict[str, Any]:
         "device_kind": kind,
         "device_count": count,
         "modules": modules,
-        "files": sorted(files),
+        "uses": {
+            "files": sorted(uses.files),
+            "folders": sorted(uses.folders),
+            "variables": uses.variables,
+        },
     }
 
 

@@ -7,11 +7,12 @@ import json
 import os
 import select
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from ..errors import BookError
@@ -115,12 +116,15 @@ class Worker:
 
 
 def start_server(
-    link: socket.socket, run: Path, environment: Mapping[str, str]
+    link: socket.socket,
+    run: Path,
+    environment: Mapping[str, str],
+    without: Iterable[str] = (),
 ) -> subprocess.Popen[bytes]:
     """Start the process that workers are forked from; see `server`."""
     with (run / LOG).open("wb") as log:
         return subprocess.Popen(
-            [*python_running("server"), str(link.fileno()), str(run)],
+            [*python_running("server"), str(link.fileno()), str(run), *without],
             cwd=run,
             env=dict(environment),
             pass_fds=[link.fileno()],
@@ -134,11 +138,13 @@ def start_server(
 class Workers:
     """Starts workers; see `open_workers`."""
 
-    def __init__(self, run: Path, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, run: Path, environment: Mapping[str, str], without: Iterable[str]
+    ) -> None:
         self._run, self._count = run, 0
         ours, theirs = socket.socketpair()
         self._link = ours
-        self._server = start_server(theirs, run, environment)
+        self._server = start_server(theirs, run, environment, without)
         theirs.close()
 
     def start(self, job: Job, fresh: bool = False) -> Worker:
@@ -166,18 +172,27 @@ class Workers:
                 raise ConnectionError
         except ConnectionError:
             worker.close(patience=0.0)
-            raise BookError(
-                f"Python cannot import what chapters need:\n{self._said()}"
-            ) from None
+            raise BookError(self._ended()) from None
         finally:
             theirs.close()
             os.close(life_read)
             os.close(end_write)
         return worker
 
-    def _said(self) -> str:
+    def _ended(self) -> str:
+        """Why there is no process any more that workers are forked from."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._server.wait(1.0)
+        status = self._server.returncode or 0
+        if status < 0:
+            return (
+                f"the process that chapters are forked from was ended by"
+                f" {signal.Signals(-status).name}\n    → build again; what has run is"
+                " kept. If this happens again, the machine may lack memory: see --jobs"
+            )
         text = (self._run / LOG).read_text("utf-8", "replace").strip()
-        return text[-_LAST_WORDS:] or "it ended without a word"
+        said = text[-_LAST_WORDS:] or "it ended without a word"
+        return f"Python cannot import what chapters need:\n{said}"
 
     def close(self, patience: float = 2.0) -> None:
         """Let the server end; a worker that still runs ends as well."""
@@ -190,10 +205,16 @@ class Workers:
 
 
 @contextlib.contextmanager
-def open_workers(variables: Mapping[str, str] | None = None) -> Iterator[Workers]:
-    """Workers that end, with their folders, when the block does."""
+def open_workers(
+    variables: Mapping[str, str] | None = None, without: Iterable[str] = ()
+) -> Iterator[Workers]:
+    """Workers that end, with their folders, when the block does.
+
+    The packages in `without` are imported by the workers that ask for them, and not
+    before.
+    """
     with run_folder() as run:
-        workers = Workers(run, worker_environment(variables))
+        workers = Workers(run, worker_environment(variables), without)
         try:
             yield workers
         finally:

@@ -25,7 +25,7 @@ from ..files import write_whole
 from ..model import Chapter
 from ..reading.chapters import read_page
 from ..running.fingerprint import digest, file_digest
-from ..settings import OPTIONS, PREFIX, Settings, settings_of
+from ..settings import OPTIONS, PREFIX, Settings, from_text, settings_of
 from .changes import changed_pages, note_contents
 from .images import setup_images
 from .notebook import Notebook, notebook_of, stored_notebook, unexecuted_notebook
@@ -265,7 +265,9 @@ def _parser(showing: Showing) -> type[NotebookParser]:
 
 def _settings(app: Sphinx) -> Settings:
     def get(name: str) -> Any:
-        return getattr(app.config, name, None)
+        value = getattr(app.config, name, None)
+        given = name in app.config.overrides and isinstance(value, str)
+        return from_text(name, str(value)) if given else value
 
     source, cache = Path(app.srcdir), Path(app.outdir).parent / "cache"
     try:

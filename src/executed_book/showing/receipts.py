@@ -72,7 +72,7 @@ def _passed(run: Run) -> tuple[str, str]:
     facts: Provenance = run.provenance
     return (
         f"{run.date:%Y-%m-%d %H:%M} UTC",
-        f"{devices(facts)}, JAX {facts.jax}, Python {facts.python}",
+        f"{devices(facts)}, {facts.versions}",
     )
 
 

@@ -14,8 +14,7 @@ def where(provenance: Provenance, page: Provenance | None = None) -> str:
     parts = [
         f"{facts.device_count} × {facts.device_kind}",
         *([f"driver {facts.driver}"] if facts.driver else []),
-        f"JAX {facts.jax}",
-        f"Python {facts.python}",
+        facts.versions,
         *([facts.date] if facts.date else []),
     ]
     said = "Recorded on " + ", ".join(parts)
@@ -35,9 +34,7 @@ def stamp(page: ExecutedPage) -> nodes.container:
     line = nodes.paragraph()
     line += nodes.Text("Executed ")
     line += _measured(f"{run.date:%Y-%m-%d %H:%M} UTC")
-    line += nodes.Text(
-        f" on {devices(facts)} with JAX {facts.jax}, Python {facts.python}, in "
-    )
+    line += nodes.Text(f" on {devices(facts)} with {facts.versions}, in ")
     line += _measured(f"{run.seconds:.1f} s")
     varies = any(cell.varies for cell in page.executed.chapter.cells)
     if page.records:

@@ -17,18 +17,6 @@ def read(root: Path, text: str, *, more: dict[str, object] | None = None, **over
     return read_settings(root / "conf", root / "docs", overrides, **(more or {}))
 
 
-def test_options_are_those_of_conf(tmp_path):
-    settings: Settings = read(
-        tmp_path,
-        "project = 'T'\nexecuted_book_folder = 'empty'\n"
-        "exclude_patterns = ['drafts']\nnb_execution_timeout = 7\n",
-    )
-    assert (settings.folder, settings.exclude) == ("empty", ("drafts",))
-    assert settings.cell_seconds == 7.0
-    assert settings.source == tmp_path / "docs"
-    assert settings.cache == tmp_path / "_build" / "cache"
-
-
 def test_the_command_line_wins(tmp_path):
     settings: Settings = read(
         tmp_path,

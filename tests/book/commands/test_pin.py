@@ -10,12 +10,7 @@ import pytest
 from rich.console import Console
 
 from executed_book.book import Book
-from executed_book.checking.stored import (
-    StoredPage,
-    page_text,
-    read_page,
-    stored_path,
-)
+from executed_book.checking.stored import StoredPage, page_text, read_page, stored_path
 from executed_book.commands import pin as module
 from executed_book.commands.pin import pin
 from executed_book.errors import BookError, PageError

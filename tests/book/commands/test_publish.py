@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -14,7 +12,6 @@ import pytest
 from executed_book.commands import publish
 from executed_book.commands.publish import MARK, Site, foreign_files, write_mark
 from executed_book.errors import BookError
-from executed_book.running.store import KEEP_SECONDS
 
 from ..conftest import TinyBook
 
@@ -67,8 +64,7 @@ def project(tmp_path: Path) -> TinyBook:
 )
 def test_what_no_build_made_is_not_replaced(project, output, reason):
     before = tree(project.root.parent)
-    status, said = project.run("build", "--output", output)
-    assert status == 1
+    said = project.refused("build", "--output", output)
     assert reason in said
     assert ": nothing was done\n    → " in said
     assert "chapter" not in said.partition("→")[0], "it is said before anything runs"
@@ -78,27 +74,26 @@ def test_what_no_build_made_is_not_replaced(project, output, reason):
 def test_an_output_among_excluded_files_is_fine(project):
     conf = project.root / "conf" / "conf.py"
     conf.write_text(conf.read_text() + 'exclude_patterns = ["_build"]\n')
-    status, said = project.run("build", "--output", "docs/_build/html")
-    assert status == 0, said
-    status, said = project.run("build", "--output", "docs/_build/html")
+    project.done("build", "--output", "docs/_build/html")
+    said = project.done("build", "--output", "docs/_build/html")
     assert "1 unchanged" in said, "what it wrote is not taken for a page"
 
 
-@pytest.mark.parametrize("name", ["mine.txt", "numpy/notes.md"])
-def test_a_site_that_something_was_put_into_stands(book, name):
+def test_a_site_that_something_was_put_into_stands(book):
     book.index("one")
     book.chapter("one", "print('first')")
     book.built()
-    mine = book.site / name
-    mine.parent.mkdir(exist_ok=True)
-    mine.write_text("mine")
+    mine = [book.site / "mine.txt", book.site / "numpy" / "notes.md"]
+    for path in mine:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("mine")
     book.chapter("one", "print('second')")
-    status, said = book.build()
-    assert status == 1
-    assert f"holds {name}, which no build made" in said
-    assert mine.read_text() == "mine"
+    said = book.refused("build")
+    assert "holds mine.txt and 1 more, which no build made" in said
+    assert [path.read_text() for path in mine] == ["mine", "mine"]
     assert "first" in book.html("one")
-    mine.unlink()
+    for path in mine:
+        path.unlink()
     book.built()
     assert "second" in book.html("one")
 
@@ -108,8 +103,7 @@ def test_a_work_folder_of_somebody_elses_is_left_alone(book):
     work = book.root / "_build" / ".html-work"
     work.mkdir(parents=True)
     (work / "thesis.txt").write_text("mine")
-    status, said = book.build()
-    assert status == 1
+    said = book.refused("build")
     assert ".html-work: is needed for the work, and holds what no build made" in said
     assert (work / "thesis.txt").read_text() == "mine"
 
@@ -196,38 +190,3 @@ def test_the_mark_names_every_file(tmp_path):
     assert foreign_files(site) == ["a/link", "new.txt"]
     (site / MARK).write_text("not a mark")
     assert "index.html" in foreign_files(site)
-
-
-def test_a_cache_among_other_files_removes_only_its_own(book):
-    book.index("one")
-    book.chapter("one", "1")
-    mine = book.root / "data"
-    mine.mkdir()
-    long_ago = time.time() - 2 * KEEP_SECONDS
-    names = ["results.json", f"results-{'0' * 24}.json"]
-    for name in names:
-        (mine / name).write_text('{"mine": 1}')
-        os.utime(mine / name, (long_ago, long_ago))
-    status, said = book.run("execute", "--cache", "data")
-    assert status == 0, said
-    (entry,) = mine.glob("one-*.json")
-    os.utime(entry, (long_ago, long_ago))
-    book.chapter("one", "2")
-    book.run("execute", "--cache", "data")
-    assert not entry.exists(), "an old entry goes"
-    assert all((mine / name).exists() for name in names)
-
-
-def test_pinning_removes_only_pins(book):
-    pins = book.root / "outputs" / "cells"
-    pins.mkdir(parents=True)
-    book.index("one", "two")
-    for name in ("one", "two"):
-        book.chapter(name, "1")
-    assert book.run("pin")[0] == 0
-    folder = book.stored("one").parent
-    (folder / "notes.txt").write_text("mine")
-    (book.root / "docs" / "two.md").unlink()
-    status, said = book.run("pin")
-    assert status == 0, said
-    assert sorted(path.name for path in folder.iterdir()) == ["notes.txt", "one.txt"]

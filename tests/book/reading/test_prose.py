@@ -87,8 +87,7 @@ def test_values_are_found_after_directives_and_across_lines(book):
         "```{index} three\n```\n\nIt is {value}`x *\n2`, and\n{value}`x + y`.\n\n"
         "```python\n# not {value}`z`\n```\n",
     )
-    status, output = book.run("execute")
-    assert status == 1
+    output = book.refused("execute")
     assert "docs/one.md:16: the value 'x + y' could not be had: NameError" in output
     assert "1 problem" not in output.replace("docs/one.md:16", "")
     assert "'z'" not in output

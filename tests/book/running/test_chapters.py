@@ -28,7 +28,7 @@ DONE = {
     "device_kind": "cpu",
     "device_count": 2,
     "modules": ["numpy"],
-    "files": [],
+    "uses": {},
 }
 RESULT = to_plain(gave(printed("1\n"), seconds=0.5))
 VALUE = Value("value", "x + 1", 15)

@@ -14,6 +14,8 @@ from executed_book.running.fingerprint import (
     file_digest,
     holds,
 )
+from executed_book.running.store import NOTHING
+from executed_book.running.surroundings import Uses
 
 
 def test_what_workers_have_anyway_changes_no_key(monkeypatch):
@@ -63,22 +65,44 @@ def test_a_run_depends_on_distributions_and_files_of_the_project(tmp_path):
     opened = [*map(str, tmp_path.rglob("*.*")), str(tmp_path / ".git" / "HEAD")]
     opened.append(str(tmp_path / "gone.txt"))
     compiled = tmp_path / "docs" / "__pycache__" / "helper.cpython-313.pyc"
-    found = dependencies(["numpy", "json"], [*opened, str(compiled)], tmp_path)
+    uses = Uses({*opened, str(compiled)}, {str(tmp_path / "docs")}, {"HOME": "x"})
+    found = dependencies(["numpy", "json"], uses, tmp_path)
     assert found["distributions"] == {"numpy": importlib.metadata.version("numpy")}
-    assert sorted(found["files"]) == ["data.txt", "docs/helper.py"]
+    assert sorted(found["files"]) == ["data.txt", "docs/helper.py", "gone.txt"]
+    assert found["files"]["gone.txt"] is None
     assert found["files"]["data.txt"] == file_digest(tmp_path / "data.txt")
     assert holds(found, tmp_path)
     (tmp_path / "data.txt").write_text("y")
     assert not holds(found, tmp_path)
 
 
+def test_a_folder_that_was_listed_and_a_variable_that_was_read(tmp_path, monkeypatch):
+    monkeypatch.setenv("SOME_NAME", "first")
+    uses = Uses(set(), {str(tmp_path)}, {"SOME_NAME": "first", "NO_NAME": None})
+    found = dependencies([], uses, tmp_path)
+    assert holds(found, tmp_path)
+    assert "first" not in str(found), "a variable may be a secret"
+    (tmp_path / "_build").mkdir()
+    assert holds(found, tmp_path)
+    (tmp_path / "new.csv").touch()
+    assert not holds(found, tmp_path)
+    (tmp_path / "new.csv").unlink()
+    monkeypatch.setenv("NO_NAME", "appeared")
+    assert not holds(found, tmp_path)
+    monkeypatch.delenv("NO_NAME")
+    monkeypatch.setenv("SOME_NAME", "second")
+    assert not holds(found, tmp_path)
+
+
 def test_a_module_read_in_its_compiled_form_is_its_source(tmp_path):
     (tmp_path / "helper.py").write_text("x = 1")
     compiled = tmp_path / "__pycache__" / "helper.cpython-313.pyc"
-    assert list(dependencies([], [str(compiled)], tmp_path)["files"]) == ["helper.py"]
+    assert [*dependencies([], Uses({str(compiled)}), tmp_path)["files"]] == [
+        "helper.py"
+    ]
 
 
 def test_what_is_gone_holds_no_more(tmp_path):
     assert file_digest(tmp_path / "gone") is None
-    assert not holds({"distributions": {"no-such-thing": "1.0"}, "files": {}}, tmp_path)
-    assert not holds({"distributions": {}, "files": {"gone": "abc"}}, tmp_path)
+    assert not holds({**NOTHING, "distributions": {"no-such-thing": "1.0"}}, tmp_path)
+    assert not holds({**NOTHING, "files": {"gone": "abc"}}, tmp_path)

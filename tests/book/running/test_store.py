@@ -38,7 +38,7 @@ def test_what_is_not_whole_is_not_there(store, damage):
 def test_an_entry_holds_while_what_it_read_is_the_same(store, tmp_path):
     data = tmp_path / "data.txt"
     data.write_text("1")
-    depends = {"distributions": {}, "files": {"data.txt": file_digest(data)}}
+    depends = {**NOTHING, "files": {"data.txt": file_digest(data)}}
     store.save("a", KEY, {"depends": depends})
     assert store.load("a", KEY) is not None
     data.write_text("2")
@@ -84,9 +84,3 @@ def test_what_is_used_is_kept_and_what_is_old_goes(store):
     assert sorted(store.folder.iterdir()) == sorted(
         [*foreign, store.path("new", KEY), store.path("used", KEY)]
     )
-
-
-def test_a_folder_that_is_not_there_is_an_empty_store(store):
-    store.prune()
-    assert store.load("a", KEY) is None
-    assert store.entries("a") == []

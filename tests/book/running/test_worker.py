@@ -87,14 +87,6 @@ def results(said: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [m["result"] for m in said if m.get("at") == "result"]
 
 
-def test_values_are_evaluated_after_their_cell(said):
-    [led] = [m for m in said if m.get("at") == "led"]
-    assert led["values"] == [{"text": "2", "error": None}]
-    one, wrong = results(said)[0]["values"]
-    assert one == {"text": "4", "error": None}
-    assert wrong["error"].startswith("NameError: ")
-
-
 def test_outputs_of_each_cell_are_its_own(said):
     first, skipped, third, last = results(said)
     assert [o.get("text") for o in first["outputs"]] == ["2\n", None]
@@ -110,7 +102,7 @@ def test_a_worker_tells_where_it_ran_and_what_it_used(said):
     done, root = said[-1], said[0]["root"]
     assert (done["platform"], done["device_kind"]) == ("cpu", "cpu")
     assert "IPython" in done["modules"]
-    assert [Path(f).relative_to(root).as_posix() for f in done["files"]] == [
+    assert [Path(f).relative_to(root).as_posix() for f in done["uses"]["files"]] == [
         "docs/data.txt"
     ]
 

@@ -1,0 +1,100 @@
+"""What a chapter uses of its surroundings: files, folders, variables.
+
+Python's audit events tell of what is opened, listed and started; reading a variable has
+no event, so that is noted where it happens. Whether a file exists has none either: a
+chapter that only asks that, and opens nothing, is not run again when the file appears.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .failures import CELL_FILE
+
+#: How many frames lie between a cell and the lookup that `os.getenv` ends in, at most.
+_FRAMES = 4
+
+
+@dataclass
+class Uses:
+    """What a chapter has used so far, as paths, and variables as they were at first."""
+
+    files: set[str] = field(default_factory=set)
+    folders: set[str] = field(default_factory=set)
+    variables: dict[str, str | None] = field(default_factory=dict)
+
+
+def note_uses(project: Path) -> Uses:
+    """Collect what this process uses of a project from now on."""
+    uses = Uses()
+    root = str(project) + os.sep
+
+    def place(path: Any, below: str = "") -> str:
+        try:
+            full = os.path.abspath(os.path.join(below, os.fsdecode(path)))  # noqa: PTH100, PTH118 (links stay as they are)
+        except (TypeError, ValueError):  # a number of an open file, say
+            return ""
+        return full if f"{full}{os.sep}".startswith(root) else ""
+
+    def hook(event: str, args: tuple[Any, ...]) -> None:
+        if event == "open":
+            if path := place(args[0]):
+                uses.files.add(path)
+        elif event in ("os.listdir", "os.scandir"):
+            # Importing looks for modules wherever they could be.
+            importing = "importlib" in sys._getframe(1).f_code.co_filename
+            if not importing and (path := place(args[0] or ".")):
+                uses.folders.add(path)
+        elif event in ("subprocess.Popen", "os.system"):
+            command, below = args[1:3] if len(args) > 1 else (args[0], None)
+            named = (place(word, below or "") for word in _words(command))
+            uses.files.update(path for path in named if os.path.isfile(path))  # noqa: PTH113
+
+    sys.addaudithook(hook)
+    _note_variables(uses.variables)
+    return uses
+
+
+def _words(command: Any) -> Iterator[str]:
+    """The words of a command: of its parts, one of which may be for the shell."""
+    parts = [command] if isinstance(command, str | bytes) else command
+    for part in parts:
+        text = os.fsdecode(part)
+        try:
+            yield from shlex.split(text)
+        except ValueError:
+            yield from text.split()
+
+
+def _note_variables(read: dict[str, str | None]) -> None:
+    """Note the variables that cells look up, as they were before any cell set one."""
+    kind, first = type(os.environ), dict(os.environ)
+    look_up, has = kind.__getitem__, kind.__contains__
+
+    def note(key: object) -> None:
+        frame = sys._getframe(2)
+        for _ in range(_FRAMES):
+            if frame is None or frame.f_code.co_filename.startswith(CELL_FILE):
+                break
+            frame = frame.f_back  # type: ignore[assignment]
+        else:
+            return
+        if frame is not None and isinstance(key, str):
+            read.setdefault(key, first.get(key))
+
+    def noting(self: Any, key: str) -> str:
+        note(key)
+        return look_up(self, key)
+
+    def noting_whether(self: Any, key: object) -> bool:
+        note(key)
+        return has(self, key)
+
+    kind.__getitem__ = noting  # type: ignore[method-assign]
+    kind.__contains__ = noting_whether  # type: ignore[method-assign]

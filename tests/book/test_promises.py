@@ -1,0 +1,220 @@
+"""What MyST-NB and IPython have works here, or is refused in one line."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+
+import pytest
+
+from executed_book.errors import BookError
+
+from .conftest import TinyBook
+from .test_settings import from_conf
+
+
+def output_of(book: TinyBook, name: str) -> str:
+    """What the cells of a page printed and showed, in order."""
+    assert book.run("pin")[0] == 0
+    return book.stored(name).read_text("utf-8")
+
+
+@pytest.fixture
+def pinned(book: TinyBook) -> TinyBook:
+    (book.root / "outputs" / "cells").mkdir(parents=True)
+    conf = book.root / "conf" / "conf.py"
+    conf.write_text(conf.read_text() + "executed_book_rules = []\n")
+    return book
+
+
+# -- outputs
+
+
+def test_what_was_shown_is_cleared_and_replaced_as_in_a_notebook(pinned):
+    cell = "from IPython.display import clear_output, display"
+    pinned.chapter(
+        "one",
+        f"{cell}\nfor k in 0, 1, 2:\n    clear_output(wait=True)\n    print('turn', k)",
+        "print('gone')\nclear_output()\nprint('stays')",
+        "handle = display('old', display_id=True)\nprint('then')\nhandle.update('new')",
+    )
+    said = output_of(pinned, "one")
+    assert "turn 2" in said
+    assert "turn 1" not in said
+    assert "stays" in said
+    assert "| gone" not in said
+    assert "'new'" in said
+    assert "| 'old'" not in said
+    assert said.index("'new'") < said.index("| then")
+
+
+def test_a_display_of_an_earlier_cell_is_not_updated_in_silence(book):
+    book.chapter(
+        "one",
+        "from IPython.display import display\nhandle = display(1, display_id=True)",
+        "handle.update(2)",
+    )
+    status, said = book.run("execute")
+    assert status == 1
+    assert "cell 2 raised RuntimeError" in said
+    assert "updated in the cell that shows it" in said
+
+
+def test_what_no_notebook_can_hold_is_the_cells_failure(book):
+    book.chapter(
+        "one",
+        "from IPython.display import display",
+        "display({'text/plain': 'x', 'application/json': {1j}}, raw=True)",
+    )
+    book.chapter("two", "import json\njson.dumps = None", "assert json.dumps is None")
+    status, said = book.run("execute")
+    assert status == 1
+    assert "one.md" in said
+    assert "cell 2 raised TypeError" in said
+    assert "two.md" not in said
+
+
+@pytest.mark.parametrize("kind", ["svg", "jpeg", "png", "retina"])
+def test_figures_have_the_format_that_a_cell_asks_for(book, kind):
+    book.chapter(
+        "one",
+        "%matplotlib inline\nimport matplotlib.pyplot as plt",
+        f"%config InlineBackend.figure_format = '{kind}'",
+        ':alt: "A line."\nplt.plot([1, 2]);',
+    )
+    conf = book.root / "conf" / "conf.py"
+    conf.write_text(conf.read_text() + 'executed_book_figures = "png"\n')
+    book.executed()
+
+
+# -- options of MyST-NB's
+
+
+def test_options_of_myst_nb_do_what_they_say(tmp_path):
+    assert from_conf(tmp_path, nb_execution_in_temp=True).folder == "empty"
+    assert from_conf(tmp_path, nb_execution_mode="off").not_executed == ("**",)
+    assert from_conf(tmp_path, nb_execution_timeout="2.5").cell_seconds == 2.5
+    assert not from_conf(tmp_path, nb_execution_allow_errors="0").may_fail
+    with pytest.raises(BookError, match="nb_kernel_rgx_aliases is set"):
+        from_conf(tmp_path, nb_kernel_rgx_aliases={"x": "python3"})
+
+
+def test_the_command_line_gives_numbers_and_lists(book):
+    book.chapter("one", "import time\ntime.sleep(30)")
+    status, said = book.run("execute", "-Dexecuted_book_cell_seconds=0.5")
+    assert status == 1
+    assert "still running after 0.5 seconds" in said
+    status, said = book.run("execute", "-Dnb_execution_timeout=0.5")
+    assert "still running after 0.5 seconds" in said
+    status, said = book.run("execute", "-Dexecuted_book_rules=noise,nonsense")
+    assert status == 1
+    assert "executed_book_rules is ['noise', 'nonsense']" in said
+
+
+def test_a_failure_is_not_allowed_by_a_zero(book):
+    book.chapter("one", "1 / 0")
+    assert book.run("execute", "-Dnb_execution_allow_errors=0")[0] == 1
+    assert book.run("execute", "-Dnb_execution_allow_errors=1")[0] == 0
+
+
+# -- what a kept run depends on
+
+USES = {
+    "a variable": ("import os", "print(os.environ.get('SOME_NAME'))"),
+    "a file that may appear": (
+        "try:\n    print(open(b'data.txt').read())\nexcept OSError:\n    print('none')",
+    ),
+    "a folder": ("from pathlib import Path\nprint(sorted(Path().glob('*.txt')))",),
+    "a file of a child's": ("!cat data.txt notes.txt",),
+}
+
+
+@pytest.mark.parametrize("what", USES)
+def test_what_a_page_used_has_changed_so_it_runs_again(book, what):
+    conf = book.root / "conf" / "conf.py"
+    conf.write_text(
+        conf.read_text().replace('"empty"', '"page"').replace('"all"', "[]")
+    )
+    (book.root / "docs" / "notes.txt").write_text("noted")
+    book.chapter("one", *USES[what])
+    assert "1 to execute" in book.executed(SOME_OTHER="1")
+    assert "0 to execute" in book.executed(SOME_OTHER="2")
+    if what == "a variable":
+        assert "1 to execute" in book.executed(SOME_NAME="1")
+        assert "1 to execute" in book.executed(SOME_NAME="2")
+        return
+    if what == "a file of a child's":
+        (book.root / "docs" / "notes.txt").write_text("changed")
+    else:
+        (book.root / "docs" / "data.txt").write_text("appeared")
+    assert "1 to execute" in book.executed()
+    assert "0 to execute" in book.executed()
+
+
+# -- what lies around a build
+
+
+def test_a_page_that_is_no_file_is_named(book):
+    book.chapter("one", "1")
+    os.mkfifo(book.root / "docs" / "pipe.md")
+    status, said = book.run("execute")
+    assert status == 1
+    assert "pipe.md:1: a page is a file" in said
+    assert "exclude_patterns" in said
+
+
+def test_a_page_that_was_deleted_is_published_no_more(book):
+    book.chapter("one", "1")
+    book.chapter("one.more", "2")
+    book.index("one", "one.more")
+    book.built()
+    assert (book.site / "one.html").exists()
+    (book.root / "docs" / "one.md").unlink()
+    book.index("one.more")
+    book.built()
+    assert not list(book.site.rglob("one.html"))
+    assert not list(book.site.rglob("one.ipynb"))
+    assert (book.site / "one.more.html").exists()
+
+
+def test_a_date_that_is_none_is_one_line(book):
+    book.chapter("one", "1")
+    status, said = book.run("execute", SOURCE_DATE_EPOCH="yesterday")
+    assert status == 1
+    assert "SOURCE_DATE_EPOCH is 'yesterday'" in said
+    assert "the builder itself failed" not in said
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGQUIT])
+def test_a_closed_terminal_leaves_nothing_behind(book, number, tmp_path_factory):
+    scratch = tmp_path_factory.mktemp("scratch")
+    book.chapter("one", "import time\ntime.sleep(60)")
+    process = book.start("execute", TMPDIR=str(scratch))
+    until = time.monotonic() + 60
+    while not list(scratch.glob("*/1/job.json")) and time.monotonic() < until:
+        time.sleep(0.05)
+    process.send_signal(number)
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert "stopped" in said
+    assert not list(scratch.iterdir())
+
+
+def test_a_book_is_told_only_of_what_it_uses(book):
+    book.chapter("one", "6 * 7")
+    book.index("one")
+    said = book.built()
+    assert "sentences name" not in said
+    assert "record of" not in said
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing is preloaded")
+def test_a_page_without_jax_does_not_speak_of_it(book):
+    book.chapter("one", "import numpy as np\nnp.arange(3)")
+    book.index("one")
+    book.built(JAX_ENABLE_X64="0")  # in processes of its own, without our imports
+    page = book.html("one")
+    assert "with Python 3" in page
+    assert "JAX" not in page
