@@ -55,6 +55,11 @@ def _moved(base: str, address: str) -> str:
     return posixpath.normpath(posixpath.join(base, address))
 
 
+def _below_static(sheet: str) -> str:
+    """A sheet of `_static` as a page beside that folder has it in itself."""
+    return _URL.sub(lambda m: f"url({_moved('_static', m[2])})", sheet)
+
+
 def dark_without_scripts(sheet: str) -> str:
     """The rules of the dark theme once more, for who prefers it and runs no script.
 
@@ -101,6 +106,8 @@ def join_assets(
                 "joined_sheet": _written(static, "site.css", sheet),
                 "plain_sheet": _written(static, "site-without-scripts.css", plain),
                 "joined_script": _written(static, "site.js", script),
+                "sheet_text": _below_static(sheet),
+                "plain_text": _below_static(plain),
             }
         except OSError as error:
             raise ExtensionError(f"the page's style or script: {error}") from error

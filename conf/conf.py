@@ -73,9 +73,11 @@ executed_book_install_also = {
     ),
     "equinox": "equinox",
     "flax": "flax",
+    "grain": "grain",
     "optax": "optax",
     "orbax": "orbax-checkpoint",
     "sklearn": "scikit-learn",
+    "tokenizers": "tokenizers",
 }
 executed_book_install_line = (
     f'%pip install -q "jax=={metadata.version("jax")}" matplotlib'

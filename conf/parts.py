@@ -84,6 +84,19 @@ DRAWINGS = {
         '<path d="M6 8h38v32H6z"/><path class="quiet" d="M13 18h24M13 26h16"/>',
         '<path class="warm" d="m52 26 6 7 10-16"/>',
     ),
+    # a traceback, whose last line is the message
+    "errors": (
+        '<path class="quiet" d="M6 8h34M14 17h40M14 26h28"/>',
+        '<path class="warm" d="m6 36 8 8m0-8-8 8"/>',
+        '<path d="M22 40h44"/>',
+    ),
+    # a form that is retired, and the one in its place
+    "older": (
+        '<path class="quiet" d="M4 10h23v28H4z" stroke-dasharray="4 3.5"/>',
+        '<path class="quiet" d="M10 24h11"/>',
+        '<path class="warm" d="M32 24h9m-4-4 4 4-4 4"/>',
+        '<path d="M46 10h23v28H46zM52 20h11M52 28h7"/>',
+    ),
 }
 
 

@@ -56,10 +56,14 @@ class Release:
 def assemble(output: Path, sites: Sequence[Path]) -> None:
     """Write all sites, the newest first among them, into one folder.
 
+    A site of the newest's release, kept under its tag, is the newest as it was: it is
+    left out.
+
     Raises:
-        ValueError: one is no site of the book, or two are of one release.
+        ValueError: one is no site of the book, or two older ones are of one release.
     """
-    releases = [Release.of(site, nth == 0) for nth, site in enumerate(sites)]
+    newest, *older = [Release.of(site, nth == 0) for nth, site in enumerate(sites)]
+    releases = [newest, *(one for one in older if one.version != newest.version)]
     versions = [release.version for release in releases]
     if len(set(versions)) < len(versions):
         raise ValueError(f"several sites are of one release: {', '.join(versions)}")

@@ -185,7 +185,7 @@
     const field = document.createElement("input");
     field.type = "search";
     field.className = "form-control message-filter";
-    field.placeholder = "Paste a message, or type some of its words";
+    field.placeholder = "Paste a message, or some words";
     field.setAttribute("aria-label", "Filter the messages");
     const status = document.createElement("p");
     status.className = "search-status";

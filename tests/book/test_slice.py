@@ -651,3 +651,26 @@ def test_a_decorator_of_the_pages_own_object_changes_it():
     text = program(cells, 3, "# here").text
     assert "@f.defjvp" in text
     assert "other" not in text
+
+
+# What an author says of a cell: `:needs:` and `:needs-not:`.
+
+
+def test_a_cell_says_what_it_needs():
+    page = [
+        SourceCell("a = 1"),
+        SourceCell("b = 2\nassert b", label="b-is-two"),
+        SourceCell("c = 3"),
+    ]
+    assert Page([*page, SourceCell("d = 4")]).needed(3) == []
+    assert Page([*page, SourceCell("d = 4", needs=("a",))]).needed(3) == [0]
+    assert Page([*page, SourceCell("d = 4", needs=("b-is-two",))]).needed(3) == [1, 2]
+    needs = SourceCell("d = c", needs=("b-is-two", "a"))
+    assert Page([*page, needs]).needed(3) == [0, 1, 2, 3]
+
+
+def test_a_cell_says_what_it_does_not_need():
+    page = [SourceCell("a = [1]\nb = [a]\na.append(b)\nb.append(2)")]
+    assert Page([*page, SourceCell("a")]).needed(1) == [0, 1, 2, 3]
+    without = SourceCell("a", needs_not=("b",))
+    assert Page([*page, without]).needed(1) == [0, 2]

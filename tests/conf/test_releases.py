@@ -55,10 +55,18 @@ def test_one_site_stays_as_it_is(releases, tmp_path: Path):
     assert (tmp_path / "out" / "a.html").read_text() == (new / "a.html").read_text()
 
 
+def test_the_newest_release_as_it_was_tagged_is_left_out(releases, tmp_path: Path):
+    new, old = site(tmp_path, "0.12.1", "a.html"), site(tmp_path, "0.11.2", "a.html")
+    tagged = site(tmp_path / "kept", "0.12.1", "gone.html")
+    releases.assemble(tmp_path / "out", [new, tagged, old])
+    assert leads(tmp_path / "out" / "a.html").keys() == {"0.12.1", "0.11.2"}
+    assert not (tmp_path / "out" / "gone.html").exists()
+
+
 def test_what_is_no_site_and_what_is_twice_there_is_refused(releases, tmp_path: Path):
-    new = site(tmp_path, "0.12.1")
+    new, old = site(tmp_path, "0.12.1"), site(tmp_path, "0.11.2")
     with pytest.raises(ValueError, match="several sites are of one release"):
-        releases.assemble(tmp_path / "out", [new, new])
+        releases.assemble(tmp_path / "out", [new, old, old])
     with pytest.raises(ValueError, match=r"nothing: no site of the book; build it"):
         releases.assemble(tmp_path / "out", [tmp_path / "nothing"])
 

@@ -1,10 +1,11 @@
 """Each cell of a page as a program that runs alone.
 
-A cell's way: `cells` makes plain Python of it, `names` tells what each of its
-statements reads, binds and may change, `following` what that means where it stands,
-`slicing` which earlier statements a cell needs; `text` writes the program. `verify`
-runs it, and `verdicts` keeps what it gave. `downloads` makes a script and a notebook
-of the whole chapter, and `snippets` hands all of these to the build.
+A cell's way: `cells` makes plain Python of it, `following` tells what each of its
+statements reads, binds and may change where it stands, `slicing` which earlier
+statements a cell needs; `text` writes the program. `names` knows Python's scopes,
+`things` is what names may hold, `libraries` what is known of libraries. `verify` runs
+the program, and `verdicts` keeps what it gave. `downloads` makes a script and a
+notebook of the whole chapter, and `snippets` hands all of these to the build.
 """
 
 from .cells import SourceCell

@@ -1,0 +1,706 @@
+"""The language model of `examples/lm`: its parts, and whole runs that are stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from . import lm_figures
+from .conftest import compiled
+from .figures import EXAMPLES
+from .lm_figures import TINY
+
+SIZE = [word for name, value in TINY.items() for word in (f"--{name}", str(value))]
+
+
+@pytest.fixture(autouse=True)
+def importable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Some modules of Python's library, small ones."""
+    place = tmp_path_factory.mktemp("text")
+    library = Path(sysconfig.get_paths()["stdlib"])
+    modules = sorted(library.glob("*.py"), key=lambda path: path.name)
+    for path in [p for p in modules if 3_000 < p.stat().st_size < 12_000][:50]:
+        shutil.copy(path, place)
+    return place
+
+
+@pytest.fixture
+def config(folder: Path, tmp_path: Path) -> Any:
+    from lm.config import Config
+
+    places = {"data": str(folder), "corpus": str(folder.with_name("corpus"))}
+    return Config(**TINY, **places, output=str(tmp_path / "run"))
+
+
+@pytest.fixture
+def prepared(config: Any) -> dict[str, Any]:
+    from lm import corpus
+
+    return corpus.prepare(config)
+
+
+def start(module: str, *options: object, **more: Any) -> subprocess.Popen:
+    """Start a module of the package as a reader would, in `examples`."""
+    many = {"JAX_NUM_CPU_DEVICES": str(more.pop("devices", 1))}
+    return subprocess.Popen(
+        [sys.executable, "-m", f"lm.{module}", *map(str, options)],
+        cwd=EXAMPLES,
+        env={**os.environ, "JAX_PLATFORMS": "cpu", **compiled(), **many},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **more,
+    )
+
+
+def ended(running: subprocess.Popen, status: int = 0) -> str:
+    """What a program printed; on stderr, where it failed."""
+    try:
+        out, err = running.communicate(timeout=600)
+    finally:
+        running.kill()
+    assert running.returncode == status, f"{out}\n{err}"
+    return err if status else out
+
+
+def train(config: Any, *options: object, **more: Any) -> subprocess.Popen:
+    places = ["--data", config.data, "--corpus", config.corpus]
+    return start("train", *SIZE, *places, "--output", config.output, *options, **more)
+
+
+def weights(run: str | Path) -> dict[str, bytes]:
+    import jax
+    from lm import evaluate
+
+    leaves = jax.tree_util.tree_leaves_with_path(evaluate.load(run)[2])
+    return {jax.tree_util.keystr(p): np.asarray(leaf).tobytes() for p, leaf in leaves}
+
+
+def losses(run: str | Path) -> list[float]:
+    lines = Path(run, "metrics.jsonl").read_text().splitlines()
+    events = [json.loads(line) for line in lines]
+    return [event["loss"] for event in events if "loss" in event]
+
+
+# --- Text, tokens, batches ------------------------------------------------------------
+
+
+def test_near_copies_are_left_out(folder: Path):
+    from lm import text
+
+    texts = text.read_folder(str(folder))
+    assert text.without_copies(texts).keys() <= texts.keys()
+    longest = max(texts, key=lambda name: len(texts[name]))
+    copies = {**texts, "copy.py": texts[longest].replace("self", "me")[:-300]}
+    kept = text.without_copies(copies)
+    assert "copy.py" not in kept
+    assert longest in kept
+
+
+def test_a_file_keeps_its_side_when_others_come():
+    from lm import text
+
+    texts = {f"{i}.py": "text" for i in range(400)}
+    some = dict(list(texts.items())[100:])
+    before, after = text.split(some), text.split(texts)
+    assert sorted(name for names in after.values() for name in names) == sorted(texts)
+    shares = {part: len(names) / 400 for part, names in after.items()}
+    assert shares == pytest.approx(
+        {"train": 0.9, "validation": 0.05, "test": 0.05}, abs=0.03
+    )
+    for part, names in before.items():
+        assert set(names) <= set(after[part])
+
+
+def test_passages_seen_before_are_those_that_python_finds():
+    from lm import text
+
+    rng = np.random.default_rng(0)
+    known = bytes(rng.integers(97, 123, 4000, np.uint8))
+    new = bytes(rng.integers(97, 123, 500, np.uint8))
+    held = new[:200] + known[1000:1080] + new[200:] + known[50:90]
+    covered = text.seen_before(held, text.passages(known))
+    wanted = np.zeros(len(held), bool)
+    for i in range(len(held) - text.WINDOW + 1):
+        if held[i : i + text.WINDOW] in known:
+            wanted[i : i + text.WINDOW] = True
+    np.testing.assert_array_equal(covered, wanted)
+    assert covered.sum() == 80
+
+
+def test_tokens_give_the_text_back_and_count_its_bytes(config: Any, prepared: dict):
+    from lm import corpus, text
+
+    tokenizer = corpus.tokenizer_of(config.corpus, prepared["tokenizer"])
+    sizes = corpus.bytes_of_tokens(tokenizer)
+    texts = text.read_folder(config.data)
+    for given in [*texts.values(), "ü → \t\r\n 漢字\x00"]:
+        ids = tokenizer.encode(given).ids
+        assert tokenizer.decode(ids) == given
+        assert sizes[ids].sum() == len(given.encode())
+    for part in ("validation", "test"):
+        ids = np.load(Path(config.corpus) / f"{part}.npy")
+        assert sizes[ids].sum() == prepared["bytes"][part]
+
+
+def test_processes_read_their_rows_of_the_same_batches(config: Any, prepared: dict):
+    from lm import loader
+
+    whole = loader.batches(config)
+    parts = [loader.batches(config, i, 2) for i in range(2)]
+    for _ in range(20):
+        halves = [next(part) for part in parts]
+        np.testing.assert_array_equal(np.concatenate(halves, axis=1), next(whole))
+    state, after = whole.get_state(), [next(whole) for _ in range(3)]
+    again = loader.batches(config)
+    again.set_state(state)
+    np.testing.assert_array_equal([next(again) for _ in range(3)], after)
+    other = loader.batches(config, 1, 2)
+    other.set_state(state)  # of one process, for the second of two
+    np.testing.assert_array_equal(next(other), after[0][:, config.batch // 2 :])
+
+
+def test_no_two_processes_see_the_same_document(config: Any, prepared: dict):
+    shards = prepared["documents of shards"]
+    names = [name for shard in shards for name in shard]
+    assert sorted(names) == sorted(prepared["files"]["train"])
+    from lm import corpus, loader, text
+
+    tokenizer = corpus.tokenizer_of(config.corpus, prepared["tokenizer"])
+    texts = text.read_folder(config.data)
+    for process in range(2):
+        own = range(process * 4, process * 4 + 4)
+        names = [name for i in own for name in shards[i]]
+        wanted = np.concatenate([corpus.encode(tokenizer, [texts[n]]) for n in names])
+        files = [loader.on_disk(Path(config.corpus) / f"train-{i}.bin") for i in own]
+        np.testing.assert_array_equal(np.concatenate(files), wanted)
+        # In one epoch of a shard, each of its windows comes once.
+        first = loader.Windows(files[0], config.context)
+        rows = loader.shard(Path(config.corpus) / f"train-{own[0]}.bin", config, own[0])
+        epochs = [
+            np.concatenate([rows[i].reshape(-1, config.context + 1) for i in some])
+            for some in (range(len(first) // 2), range(len(first) // 2, len(first)))
+        ]
+        seen = {row.tobytes() for epoch in epochs for row in epoch}
+        assert seen == {first[i].tobytes() for i in range(len(first))}
+
+
+def test_a_thousand_times_the_data_takes_no_longer(config: Any, tmp_path: Path):
+    from dataclasses import replace
+
+    from lm import loader
+
+    seconds = {}
+    for times in (1, 1000):
+        place = tmp_path / str(times)
+        place.mkdir()
+        for i in range(config.shards):
+            with (place / f"train-{i}.bin").open("wb") as file:
+                file.truncate(400_000 * times)  # sparse: zeros, and not on the disk
+        assert sum(p.stat().st_blocks * 512 for p in place.iterdir()) < 10_000_000
+        rows = loader.batches(replace(config, corpus=str(place), threads=1))
+        next(rows)
+        began = time.process_time()
+        for _ in range(100):
+            next(rows)
+        seconds[times] = time.process_time() - began
+    assert seconds[1000] < 3 * seconds[1] + 0.05
+
+
+# --- The model ------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def model(folder: Path) -> Any:
+    sys.path.insert(0, str(EXAMPLES))
+    import jax
+    from lm import model as module
+    from lm.config import Config
+
+    graph, init = module.create(Config(**TINY))
+    params = jax.jit(init)(jax.random.key(0))
+    return SimpleNamespace(graph=graph, params=params, config=Config(**TINY))
+
+
+def some_tokens(rows: int, length: int) -> np.ndarray:
+    return np.random.default_rng(1).integers(1, 300, (rows, length), np.int32)
+
+
+def test_no_token_sees_what_comes_after_it(model: Any):
+    import jax
+    from flax import nnx
+
+    @jax.jit
+    def logits(params, tokens):
+        return nnx.merge(model.graph, params)(tokens)[0]
+
+    tokens = some_tokens(1, 32)
+    before = logits(model.params, tokens)
+    for place in (1, 17, 31):
+        other = tokens.copy()
+        other[0, place] += 1
+        apart = abs(logits(model.params, other) - before).max(axis=(0, 2))
+        assert apart[:place].max() < 1e-5
+        assert apart[place:].min() > 1e-5
+
+
+def saved_for_backward(model: Any, remat: str) -> int:
+    """Bytes that the forward pass of a loss keeps, by JAX's own list of residuals."""
+    from dataclasses import replace
+    from functools import partial
+
+    import jax
+    from lm import model as module
+    from lm import train
+
+    graph, _ = module.create(replace(model.config, remat=remat))
+    rows = some_tokens(16, 33)
+    _, back = jax.eval_shape(
+        partial(jax.vjp, partial(train.loss, graph)), model.params, rows
+    )
+    return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(back))
+
+
+def test_remat_keeps_less_for_the_backward_pass(model: Any):
+    none, dots, everything = (
+        saved_for_backward(model, remat) for remat in ("none", "dots", "all")
+    )
+    assert none > 1.5 * dots > 1.5 * everything
+
+
+def a_step(config: Any, **more: Any) -> tuple[Any, float, Any]:
+    """The state and loss after one step on one device, and the compiled step."""
+    from dataclasses import replace
+
+    import jax
+    from lm import loader, parallel, train
+
+    config = replace(config, **more)
+    mesh = parallel.make_mesh(config, 1)
+    with jax.set_mesh(mesh):
+        graph, init, _ = train.make_state(config, mesh)
+        rows = some_tokens(config.batch, config.context + 1)
+        rows = rows.reshape(config.accumulate, -1, config.context + 1)
+        step = train.make_step(config, graph)
+        step = step.lower(init(jax.random.key(0)), train.spec_of_rows(config, mesh))
+        step = step.compile()
+        state, value = step(init(jax.random.key(0)), loader.to_devices(rows, mesh))
+    return jax.device_get(state), float(value), step
+
+
+def largest_difference(a: Any, b: Any) -> float:
+    import jax
+
+    apart = jax.tree.map(lambda x, y: np.abs(x - y).max(initial=0), a, b)
+    return max(map(float, jax.tree.leaves(apart)))
+
+
+@pytest.fixture(scope="module")
+def plain(model: Any) -> Any:
+    return a_step(model.config)
+
+
+def test_the_step_donates_its_state(plain: Any):
+    from lm import parallel
+
+    report = parallel.report(plain[2])
+    assert report["donated"] > 0.99 * report["results"]
+
+
+def test_parts_of_a_batch_and_remat_change_nothing(model: Any, plain: Any):
+    """Adam's first moment is a tenth of the gradient, clipped to a norm of one."""
+    state, value, _ = plain
+    other, loss, _ = a_step(model.config, accumulate=2, remat="none")
+    assert loss == pytest.approx(value, rel=1e-5)
+    assert largest_difference(state["opt_state"], other["opt_state"]) < 1e-6
+
+
+def test_bfloat16_computes_and_float32_remembers(model: Any, plain: Any):
+    import jax
+
+    state, value, step = a_step(model.config, compute="bfloat16")
+    kinds = {leaf.dtype.name for leaf in jax.tree.leaves(state)}
+    assert kinds == {"float32", "int32"}
+    assert "bf16" in step.as_text()
+    assert value == pytest.approx(plain[1], abs=0.02)
+
+
+def test_every_layout_has_the_losses_of_one_device():
+    found = lm_figures.layouts(**compiled())
+    one = found["one device"]
+    for layout, report in found.items():
+        assert report["losses"] == pytest.approx(one["losses"], rel=1e-5), layout
+        assert report["donated"] > 0.99 * report["results"]
+    assert found["fsdp"]["arguments"] < one["arguments"] / 6
+    assert found["tensor"]["arguments"] < 0.8 * one["arguments"]
+    assert one["collectives"] == {}
+    assert set(found["data"]["collectives"]) == {"all-reduce"}
+    assert found["fsdp"]["collectives"]["all-gather"] >= 8
+
+
+# --- Writing, exporting, serving, adapting --------------------------------------------
+
+
+def test_the_cache_changes_nothing_and_two_functions_do_everything(model: Any):
+    import jax
+    from lm import generate
+
+    from justafter import watch
+
+    tokens, lengths = some_tokens(3, 32), np.array([4, 9, 1], np.int32)
+    prefill, step = generate.compiled(model.graph)
+    how = 12, 7, 1.0, 0.9
+    with watch() as log:
+        cached = generate.write(prefill, step, model.params, tokens, lengths, *how)
+        for seed in (1, 2):
+            generate.write(
+                prefill, step, model.params, tokens, lengths, 9, seed, 0.5, 1
+            )
+    assert {record.name: record.compilations for record in log.records} == {
+        "prefill": 1,
+        "step": 1,
+    }
+    plain = generate.write_uncached(model.graph, model.params, tokens, lengths, *how)
+    for one, other, n in zip(cached, plain, lengths, strict=True):
+        np.testing.assert_array_equal(one, other)
+        assert len(one) == n + 11
+    alone = generate.write(prefill, step, model.params, tokens[:1], lengths[:1], *how)
+    np.testing.assert_array_equal(alone[0], cached[0])
+    jax.clear_caches()
+
+
+def test_only_likely_tokens_are_drawn():
+    import jax.numpy as jnp
+    from lm import generate
+
+    logits = jnp.log(jnp.tile(jnp.array([0.1, 0.6, 0.3]), (400, 1)))
+    seeds, place = np.arange(400, dtype=np.uint32), np.full(400, 3)
+    for top_p, wanted in ((0.5, {1}), (0.8, {1, 2}), (1.0, {0, 1, 2})):
+        drawn = generate.draw(logits, seeds, place, 1.0, top_p)
+        assert set(np.asarray(drawn).tolist()) == wanted
+    assert set(np.asarray(generate.draw(logits, seeds, place, 0.0, 1.0)).tolist()) == {
+        1
+    }
+    share = (np.asarray(generate.draw(logits, seeds, place, 1.0, 1.0)) == 1).mean()
+    assert share == pytest.approx(0.6, abs=0.1)
+
+
+def test_adapters_change_nothing_at_first_and_then_learn(model: Any):
+    import jax
+    from lm import adapt, train
+    from lora import init, merge
+
+    ids = np.tile(some_tokens(1, 50)[0], 20)
+    first = init(jax.random.key(0), model.params, 4, adapt.is_layer)
+    assert largest_difference(merge(first, model.params), model.params) == 0
+    how = {"rank": 4, "steps": 30, "rate": 0.01, "seed": 0}
+    adapters, count = adapt.fit(model.config, model.graph, model.params, ids, **how)
+    assert 0 < count < sum(x.size for x in jax.tree.leaves(model.params)) / 3
+    rows = np.stack([ids[i : i + 33] for i in range(16)])
+    value = jax.jit(train.loss, static_argnums=0)
+    before = value(model.graph, model.params, rows)
+    assert value(model.graph, merge(adapters, model.params), rows) < before - 0.2
+
+
+# --- Whole runs -----------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def whole(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A run that nobody stopped."""
+    sys.path.insert(0, str(EXAMPLES))
+    from lm.config import Config
+
+    output = tmp_path_factory.mktemp("whole") / "run"
+    places = {"data": str(folder), "corpus": str(folder.with_name("corpus"))}
+    config = Config(**TINY, **places, output=str(output))
+    ended(train(config))
+    return config
+
+
+def checkpoints(run: str | Path) -> set[int]:
+    names = (path.name for path in Path(run, "checkpoints").glob("*"))
+    return {int(name) for name in names if name.isdigit()}
+
+
+def test_a_run_says_what_it_measured(whole: Any):
+    run = Path(whole.output)
+    events = [
+        json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()
+    ]
+    assert [event["step"] for event in events if "loss" in event] == list(range(1, 13))
+    assert losses(run)[-1] < losses(run)[0] - 0.2
+    assert [e["step"] for e in events if "validation_bits_a_byte" in e] == [6, 12]
+    found = json.loads((run / "results.json").read_text())
+    assert 0 < found["share of the roof"] < 1
+    assert found["test"]["all"] < 8
+    assert checkpoints(run) == {8, 12}
+
+
+def interrupted(config: Any, number: int, after: float) -> int:
+    """Start a run, send it a signal some seconds after its first loss; its status."""
+    running = train(config)
+    try:
+        metrics, before = Path(config.output, "metrics.jsonl"), None
+        deadline = time.monotonic() + 300
+        while time.monotonic() < deadline and running.poll() is None:
+            now = metrics.read_text().count('"loss"') if metrics.exists() else 0
+            before = now if before is None else before
+            if now > before or (now and before and now < before):
+                break
+            time.sleep(0.01)
+        time.sleep(after)
+        running.send_signal(number)
+        out, err = running.communicate(timeout=300)
+    finally:
+        running.kill()
+    if number == signal.SIGTERM and "SIGTERM" in out:
+        assert running.returncode == 0, err
+    return running.returncode
+
+
+MOMENTS = [
+    pytest.param(0.05 * i, marks=() if i == 1 else pytest.mark.weekly)
+    for i in range(10)
+]
+
+
+@pytest.mark.parametrize("after", MOMENTS)
+def test_terminated_or_killed_it_goes_on_bit_for_bit(
+    after: float, whole: Any, config: Any
+):
+    interrupted(config, signal.SIGTERM, after)
+    interrupted(config, signal.SIGKILL, after)
+    ended(train(config))
+    assert losses(config.output) == losses(whole.output)
+    assert weights(config.output) == weights(whole.output)
+
+
+def test_another_run_than_the_one_that_was_asked_for(whole: Any):
+    before = checkpoints(whole.output)
+    said = ended(train(whole, "--rate", "0.1"), status=1)
+    assert said == (
+        f"The run in {whole.output} was made with --rate 0.004: give these, or another "
+        "--output.\n"
+    )
+    assert checkpoints(whole.output) == before
+
+
+def test_a_disk_that_is_full(whole: Any, config: Any):
+    def small():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
+
+    shutil.copytree(
+        Path(whole.output) / "checkpoints" / "8",
+        Path(config.output) / "checkpoints" / "8",
+    )
+    said = ended(train(config, preexec_fn=small), status=1)
+    assert said.count("\n") == 1, said
+    assert said.startswith(f"Cannot save to {config.output}/checkpoints: ")
+    assert "step 8 is whole" in said
+    assert checkpoints(config.output) == {8}
+
+
+def test_exported_it_is_served_without_the_source(whole: Any, tmp_path: Path):
+    place = tmp_path / "exported"
+    ended(start("export", whole.output, place))
+    clean = {**os.environ, "JAX_PLATFORMS": "cpu"}
+    clean.pop("PYTHONPATH", None)
+    command = [sys.executable, "-I", str(place / "serve.py"), "--port", "0"]
+    server = subprocess.Popen(
+        command, cwd=tmp_path, env=clean, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert server.stdout is not None
+        address = server.stdout.readline().split()[-1]
+        ask = {"prompts": ["def read", "import os, sys"], "tokens": 8, "seed": 3}
+        texts = post(address, ask)["texts"]
+        more = post(address, {**ask, "prompts": ["def read"]})["texts"]
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            post(address, {"prompts": ["x = " * 50]})
+    finally:
+        server.kill()
+        server.wait()
+        server.stdout.close()
+    assert more == texts[:1]
+    assert "shorten it" in json.loads(refused.value.read())["error"]
+    options = ["--prompt", "def read", "--prompt", "import os, sys", "--tokens", 8]
+    said = ended(start("generate", whole.output, *options, "--seed", 3))
+    assert said.split("\n---\n")[:2] == texts
+
+
+def post(address: str, body: dict[str, Any]) -> dict[str, Any]:
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(address, json.dumps(body).encode(), timeout=300) as answer:
+        return json.loads(answer.read())
+
+
+@pytest.mark.weekly
+@pytest.mark.parametrize("layout", ["data", "fsdp", "fsdp+tensor"])
+def test_two_processes_of_four_devices_train_the_same_model(
+    layout: str, whole: Any, config: Any
+):
+    places = ["--data", config.data, "--corpus", config.corpus]
+    options = ["--output", config.output, "--parallel", layout]
+    many = ["--processes", 2, "--devices", 4, "lm.train"]
+    ended(start("launch", *many, *SIZE, *places, *options))
+    assert losses(config.output) == pytest.approx(losses(whole.output), rel=1e-4)
+
+
+@pytest.mark.weekly
+def test_written_on_eight_devices_it_goes_on_with_one_and_four(whole: Any, config: Any):
+    ended(train(config, "--parallel", "fsdp", devices=8))
+    for devices in (1, 4):
+        shutil.rmtree(Path(config.output) / "checkpoints" / "12")
+        out = ended(train(config, "--parallel", "fsdp", devices=devices))
+        assert "Going on after step 8" in out
+        assert losses(config.output) == pytest.approx(losses(whole.output), rel=1e-4)
+
+
+@pytest.mark.weekly
+def test_two_processes_save_on_sigterm_and_go_on(whole: Any, config: Any):
+    places = ["--data", config.data, "--corpus", config.corpus]
+    many = ["--processes", 2, "--devices", 4, "lm.train"]
+    options = [*many, *SIZE, *places, "--output", config.output]
+    running = start("launch", *options)
+    while not checkpoints(config.output) and running.poll() is None:
+        time.sleep(0.01)
+    running.send_signal(signal.SIGTERM)
+    ended(running)
+    ended(start("launch", *options))
+    assert losses(config.output) == pytest.approx(losses(whole.output), rel=1e-4)
+
+
+# --- Bad input ------------------------------------------------------------------------
+
+
+def refusal(call: Any, *args: Any, **more: Any) -> str:
+    with pytest.raises(SystemExit) as stopped:
+        call(*args, **more)
+    said = str(stopped.value.code)
+    assert "\n" not in said
+    return said
+
+
+def test_a_folder_without_text(tmp_path: Path):
+    from lm import text
+
+    (tmp_path / "picture.png").write_bytes(b"\x89PNG\xff\xfe")
+    said = refusal(text.read_folder, str(tmp_path))
+    assert (
+        said
+        == f"{tmp_path} holds no text in UTF-8: give --data a folder of text files."
+    )
+    assert "is not a folder" in refusal(text.read_folder, str(tmp_path / "none"))
+
+
+def test_a_corpus_of_other_text(config: Any, prepared: dict, tmp_path: Path):
+    from dataclasses import replace
+
+    from lm import corpus
+
+    before = (Path(config.corpus) / "corpus.json").read_bytes()
+    said = refusal(corpus.prepare, replace(config, vocab=290))
+    assert said.startswith(f"{config.corpus} holds the tokens of other text")
+    assert (Path(config.corpus) / "corpus.json").read_bytes() == before
+
+
+def test_a_tokenizer_that_is_not_the_models(
+    config: Any, prepared: dict, tmp_path: Path
+):
+    from lm import corpus
+
+    (tmp_path / "tokenizer.json").write_text("{}")
+    said = refusal(corpus.tokenizer_of, tmp_path, prepared["tokenizer"])
+    assert said.endswith(
+        "is not the tokenizer that this model was trained with: restore it."
+    )
+
+
+@pytest.mark.parametrize(
+    ("devices", "more", "says"),
+    [
+        (3, {}, "16 sequences do not divide over 3 devices"),
+        (3, {"parallel": "tensor"}, "3 devices do not divide by --tensor 2"),
+        (8, {"parallel": "tensor", "tensor": 4}, "--kv_heads 2 do not divide by"),
+    ],
+)
+def test_devices_that_do_not_divide(devices: int, more: dict, says: str):
+    from lm import parallel
+    from lm.config import Config
+
+    assert refusal(parallel.make_mesh, Config(**TINY, **more), devices).startswith(says)
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"heads": 3, "kv_heads": 2}, "--width 32 is not divisible"),
+        ({"kv_heads": 3}, "--heads 4 is not divisible by --kv_heads 3"),
+        ({"batch": 12}, "--batch 12 is not divisible by 8"),
+        ({"steps": 0}, "--steps has to be at least 1"),
+        ({"seed": -1}, "--seed has to be from 0"),
+    ],
+)
+def test_sizes_that_do_not_fit(more: dict, says: str):
+    from lm.config import Config
+
+    assert refusal(Config, **{**TINY, **more}).startswith(says)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("steps = ", "Cannot read"),
+        ("stepz = 3", "no option is called stepz"),
+        ("steps = 'many'", "steps = 'many' has to be of type int"),
+        ("remat = 'some'", "remat has to be one of"),
+    ],
+)
+def test_a_file_of_options(text: str, says: str, tmp_path: Path):
+    from lm import config
+
+    path = tmp_path / "own.toml"
+    path.write_text(text)
+    given = config.parser("").parse_args(["--config", str(path)])
+    assert says in refusal(config.from_options, given)
+    path.write_text("steps = 7\nwidth = 96\n")
+    given = config.parser("").parse_args(["--config", str(path), "--steps", "9"])
+    assert (config.from_options(given).steps, config.from_options(given).width) == (
+        9,
+        96,
+    )
+
+
+def test_a_prompt_longer_than_the_context(config: Any, prepared: dict):
+    from lm import corpus, generate
+
+    tokenizer = corpus.tokenizer_of(config.corpus, prepared["tokenizer"])
+    said = refusal(generate.encode, tokenizer, ["import x\n" * 20], 32, 8)
+    assert "more than the context of 32: shorten it" in said
+
+
+def test_nothing_to_generate_from(tmp_path: Path):
+    from lm import evaluate
+
+    assert refusal(evaluate.load, tmp_path).startswith(f"{tmp_path} holds no run")
