@@ -34,7 +34,7 @@
 
   /* What scrolls and holds nothing to move to must itself be moved to. */
   function reachScrolling() {
-    const boxes = "article :is(.ja-measure, .ja-log, .ja-status, div.math, .output.text_html, .output.text_html > div)";
+    const boxes = "article :is(.ja-table, .ja-status, div.math, .output.text_html, .output.text_html > div)";
     for (const box of document.querySelectorAll(boxes)) {
       const scrolls = box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight;
       const holds = box.querySelector("a, button, input, [tabindex='0']");

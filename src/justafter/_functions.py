@@ -87,32 +87,6 @@ def layers(fn: Any) -> Iterator[Any]:
         fn = inner(fn)
 
 
-def makers(fn: Any) -> tuple[str, ...]:
-    """What made a callable of the function at its bottom, outermost first.
-
-    >>> import jax
-    >>> makers(jax.vmap(jax.grad(jax.jit(lambda x: x))))
-    ('vmap', 'grad', 'jit')
-    """
-    return tuple(map(_maker, [*layers(fn)][:-1]))
-
-
-def _maker(layer: Any) -> str:
-    if is_jax_jitted(layer) and not inspect.isfunction(layer):
-        return "jit"
-    code = getattr(layer, "__code__", None)
-    if isinstance(code, CodeType) and "fun" in code.co_freevars:
-        # JAX puts all its transformations behind one function that cuts tracebacks.
-        inside = layer.__closure__[code.co_freevars.index("fun")].cell_contents
-        is_boundary = code.co_filename.endswith("traceback_util.py")
-        code = getattr(inside, "__code__", None) if is_boundary else code
-    if not isinstance(code, CodeType):
-        return type(layer).__name__
-    if code.co_filename.startswith(PACKAGE):
-        return "justafter"
-    return code.co_qualname.partition(".")[0]
-
-
 def unjitted(fn: Any) -> Any:
     """What the jits around a function were made of, partials and methods kept."""
     for layer in layers(fn):

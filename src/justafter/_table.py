@@ -26,19 +26,22 @@ def as_text(title: str, rows: Sequence[Row], below: Sequence[str]) -> str:
 
 
 _STYLE = """<style>
-.ja-measure{--ja-ink:#1f2328;--ja-soft:#59636e;--ja-line:#d1d9e0;
+.ja-table{--ja-ink:#1f2328;--ja-soft:#59636e;--ja-line:#d1d9e0;
 color:var(--ja-ink);font-size:.95em;max-width:100%;overflow-x:auto}
-@media (prefers-color-scheme:dark){html:not([data-theme=light]) .ja-measure{
+@media (prefers-color-scheme:dark){html:not([data-theme=light]) .ja-table{
 --ja-ink:#e6edf3;--ja-soft:#9ea7b3;--ja-line:#3d444d}}
-html[data-theme=dark] .ja-measure{
+html[data-theme=dark] .ja-table{
 --ja-ink:#e6edf3;--ja-soft:#9ea7b3;--ja-line:#3d444d}
-.ja-measure table{border-collapse:collapse;margin:0;width:auto;color:inherit}
-.ja-measure caption{text-align:left;color:inherit;font-weight:600;caption-side:top}
-.ja-measure th,.ja-measure td{padding:.25em .8em;text-align:right;border:0;
+.ja-table table{border-collapse:collapse;margin:0;width:auto;color:inherit}
+.ja-table caption{text-align:left;color:inherit;font-weight:600;caption-side:top}
+.ja-table th,.ja-table td{padding:.25em .8em;text-align:right;border:0;
 border-bottom:1px solid var(--ja-line);background:none;color:inherit;
 font-variant-numeric:tabular-nums;white-space:nowrap}
-.ja-measure th:first-child{text-align:left}
-.ja-measure p{color:var(--ja-soft);margin:.3em 0;font-size:.9em}
+.ja-table th:first-child{text-align:left}
+.ja-table :is(th,td):last-child{text-align:left;white-space:normal}
+.ja-table :is(p,small,summary){color:var(--ja-soft);margin:.3em 0;font-size:.9em}
+.ja-table ol{margin:.3em 0 .3em 1.6em;padding:0}
+.ja-table code{background:none;border:0;padding:0;color:inherit}
 </style>"""
 
 
@@ -50,16 +53,16 @@ def as_html(
     Args:
         title: its caption.
         rows: its cells, the head first.
-        below: lines below it.
+        below: HTML below it.
         fixed: the columns, besides the first, that are the same in each run.
     """
     head, *body = rows
     caption = f"<caption><code>{html.escape(title)}</code></caption>" if title else ""
     top = "".join(f'<th scope="col">{html.escape(cell)}</th>' for cell in head)
     lines = "".join(_row(row, fixed) for row in body)
-    foot = "".join(f"<p>{line}</p>" for line in below)
+    foot = "".join(below)
     return (
-        f'{_STYLE}<div class="ja-measure"><table>{caption}<thead><tr>{top}</tr></thead>'
+        f'{_STYLE}<div class="ja-table"><table>{caption}<thead><tr>{top}</tr></thead>'
         f"<tbody>{lines}</tbody></table>{foot}</div>"
     )
 

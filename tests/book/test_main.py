@@ -21,6 +21,17 @@ def run(*options: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def test_what_is_missing_is_named_with_what_brings_it():
+    ran = run("-S", "-m", "executed_book", "build")
+    assert ran.returncode == 1
+    missing, way_out = ran.stderr.splitlines()
+    assert missing.startswith("the builder needs '")
+    assert missing.endswith("', which is not installed here")
+    assert way_out == (
+        "    → python -m pip install executed-book brings all that it needs"
+    )
+
+
 def test_an_interrupt_before_the_beginning_is_one_line():
     code = (
         "import os, runpy, signal, sys, types\n"

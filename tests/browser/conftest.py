@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -74,15 +75,38 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a finished site, built from `book` as the book itself is."""
-    work = tmp_path_factory.mktemp("site")
+    """The folder of a finished site, built from `book` as the book itself is.
+
+    It is built once for all processes that run tests.
+    """
+    shared = tmp_path_factory.getbasetemp()
+    work = (shared.parent if "PYTEST_XDIST_WORKER" in os.environ else shared) / "site"
+    work.mkdir(exist_ok=True)
+    with (work / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (work / "html").exists():
+            build(work)
+    return work / "html"
+
+
+def build(work: Path) -> None:
     command = [sys.executable, "-m", "executed_book", "build"]
     command += ["--source", str(HERE / "book"), "--config", str(ROOT / "conf")]
     command += ["--cache", str(work / "cache"), "--output", str(work / "html")]
     command += ["-D", "executed_book_outputs="]
     built = subprocess.run(command, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stdout + built.stderr
-    return work / "html"
+
+
+@pytest.fixture(scope="module")
+def everything(browser: Browser, site: Path) -> Iterator[Page]:
+    """A page of everything, opened once for the tests that only look at it."""
+    page = browser.new_page(
+        viewport={"width": 1280, "height": 844}, reduced_motion="reduce"
+    )
+    page.goto((site / "everything.html").as_uri())
+    yield page
+    page.close()
 
 
 @pytest.fixture

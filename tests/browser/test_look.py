@@ -4,6 +4,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Page
 
 PAGES = (
     "404.html",
@@ -83,12 +84,39 @@ def test_these_are_all_the_pages(site: Path):
     assert sorted(name for name in found if name[0] != "_") == sorted(PAGES)
 
 
-@pytest.mark.parametrize("width", [PHONE, DESKTOP])
-@pytest.mark.parametrize("name", PAGES)
-def test_a_page_does_not_scroll_sideways(visit, name, width):
-    page = visit(name, width=width).page
-    page.evaluate(UNFOLD)
+def assert_it_fits(page: Page, width: int) -> None:
+    """Nothing scrolls sideways, and the header has the book's name and the search."""
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.locator(".bd-header .logo__title:visible").count() == 1
+    button = page.locator(".bd-header .search-button__button:visible")
+    assert button.count() == 1
+    box = button.bounding_box()
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= width
+    assert page.locator(".bd-header .jax-version").inner_text() == f"JAX {JAX}"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_whole_offline_on_each_screen_and_in_both_themes(visit, name):
+    visited = visit(name)
+    page = visited.page
+    page.wait_for_load_state("networkidle")
+    assert len(visited.requests) > 2
+    assert [url for url in visited.requests if not url.startswith("file:")] == []
+    assert page.title().endswith(f"JAX {JAX}")
+    assert page.locator("meta[name=viewport]").count() == 1
+    page.evaluate(UNFOLD)
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme)
+        page.wait_for_function(f"document.documentElement.dataset.theme === '{theme}'")
+        assert page.evaluate(FAINT_TEXTS) == [], theme
+    for width in (DESKTOP, 1024):
+        page.set_viewport_size({"width": width, "height": 844})
+        assert_it_fits(page, width)
+    on_phone = visit(name, width=PHONE)
+    on_phone.page.evaluate(UNFOLD)
+    assert_it_fits(on_phone.page, PHONE)
+    assert visited.errors + on_phone.errors == []
 
 
 def test_a_long_line_scrolls_inside_its_block(visit):
@@ -98,29 +126,6 @@ def test_a_long_line_scrolls_inside_its_block(visit):
     inner, outer = block.first.evaluate("e => [e.scrollWidth, e.clientWidth]")
     assert inner > outer
     assert block.first.evaluate("e => getComputedStyle(e).overflowX") == "auto"
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_a_page_asks_no_other_site_for_anything(visit, name):
-    visited = visit(name)
-    visited.page.wait_for_load_state("networkidle")
-    assert len(visited.requests) > 2
-    assert [url for url in visited.requests if not url.startswith("file:")] == []
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_a_page_has_no_errors(visit, name):
-    visited = visit(name)
-    visited.page.wait_for_load_state("networkidle")
-    assert visited.errors == []
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("name", PAGES)
-def test_text_stands_out_from_what_is_behind_it(visit, name, theme):
-    page = visit(name, theme=theme).page
-    page.evaluate(UNFOLD)
-    assert page.evaluate(FAINT_TEXTS) == []
 
 
 def test_faint_text_would_be_seen(visit):
@@ -142,12 +147,15 @@ def test_a_page_reads_without_scripts(visit):
     page = visit("everything.html", scripts=False).page
     assert page.locator(".cell_output img:visible").count() == 1
     assert page.locator("math").first.is_visible()
-    page.locator(".tag_check summary").first.click()
-    assert page.locator(".tag_check .cell_input pre").is_visible()
+    check = page.locator("div.cell.tag_check")
+    assert not check.locator(".program-box").is_visible()
+    check.locator("summary").first.click()
+    assert check.locator(".cell_input pre").first.is_visible()
+    assert check.locator(".program-box").is_visible()
 
 
-def test_code_and_output_hang_from_one_edge(visit):
-    cell = visit("everything.html").page.locator("div.cell:has(.text_plain)").first
+def test_code_and_output_hang_from_one_edge(everything: Page):
+    cell = everything.locator("div.cell:has(.text_plain)").first
     code, output = (cell.locator(part) for part in (".cell_input", ".cell_output"))
     above, below = code.bounding_box(), output.bounding_box()
     assert above["x"] == below["x"]
@@ -159,10 +167,10 @@ def test_code_and_output_hang_from_one_edge(visit):
     assert edges[0] != edges[1]
 
 
-def test_each_kind_of_output_has_its_color(visit):
-    page = visit("everything.html").page
+def test_each_kind_of_output_has_its_color(everything: Page):
+    color = "e => getComputedStyle(e).borderLeftColor"
     edges = [
-        page.locator(kind).first.evaluate("e => getComputedStyle(e).borderLeftColor")
+        everything.locator(kind).first.evaluate(color)
         for kind in (
             "div.cell:not(.tag_measured) > .cell_output",
             "div.cell.tag_measured > .cell_output",
@@ -174,15 +182,14 @@ def test_each_kind_of_output_has_its_color(visit):
     assert len(set(edges)) == len(edges)
 
 
-def test_code_can_be_copied_and_outputs_are_left_alone(visit):
-    page = visit("everything.html").page
-    assert page.locator(".cell_output button").count() == 0
-    inputs = page.locator(".cell_input").count()
+def test_code_can_be_copied_and_outputs_are_left_alone(everything: Page):
+    assert everything.locator(".cell_output button").count() == 0
+    inputs = everything.locator(".cell_input").count()
     assert inputs > 10
-    assert page.locator(".cell_input button.plain-copy").count() == inputs
-    programs = page.locator("pre.program").count()
+    assert everything.locator(".cell_input button.plain-copy").count() == inputs
+    programs = everything.locator("pre.program").count()
     assert programs > 10
-    assert page.locator(".cell_input button.program-copy").count() == programs
+    assert everything.locator(".cell_input button.program-copy").count() == programs
 
 
 def test_buttons_cover_no_code_on_a_phone(visit):
@@ -194,33 +201,12 @@ def test_buttons_cover_no_code_on_a_phone(visit):
     assert above["y"] + above["height"] <= below["y"] + 0.5
 
 
-def test_a_focused_button_is_seen(visit):
-    tools = visit("everything.html").page.locator(".code-tools").first
+def test_a_focused_button_is_seen(everything: Page):
+    tools = everything.locator(".code-tools").first
     opacity = "e => getComputedStyle(e).opacity"
     assert tools.evaluate(opacity) == "0"
     tools.locator("button.plain-copy").focus()
     assert tools.evaluate(opacity) == "1"
-
-
-def test_what_is_folded_takes_its_program_along(visit):
-    check = visit("everything.html", scripts=False).page.locator("div.cell.tag_check")
-    assert not check.locator(".program-box").is_visible()
-    check.locator("summary").first.click()
-    assert check.locator(".program-box").is_visible()
-
-
-@pytest.mark.parametrize("width", [PHONE, 1024, DESKTOP])
-@pytest.mark.parametrize("name", PAGES)
-def test_the_name_and_the_search_are_on_every_screen(visit, name, width):
-    page = visit(name, width=width).page
-    assert page.locator(".bd-header .logo__title:visible").count() == 1
-    button = page.locator(".bd-header .search-button__button:visible")
-    assert button.count() == 1
-    box = button.bounding_box()
-    assert box["x"] >= 0
-    assert box["x"] + box["width"] <= width
-    assert page.locator(".bd-header .jax-version").inner_text() == f"JAX {JAX}"
-    assert page.title().endswith(f"JAX {JAX}")
 
 
 def test_search_leads_to_a_section_with_the_words_marked(visit):
@@ -236,35 +222,23 @@ def test_search_leads_to_a_section_with_the_words_marked(visit):
     assert visited.errors == []
 
 
-def test_search_has_a_page_of_its_own(visit):
+def test_results_are_reached_by_keyboard_and_have_a_page_of_their_own(visit):
     page = visit("plain.html").page
     page.keyboard.press("Control+k")
-    page.locator("#pst-search-dialog input").fill("normalize")
-    page.keyboard.press("Enter")
+    field = page.locator("#pst-search-dialog input")
+    field.fill("normalize")
+    page.locator("#pst-search-dialog li a").first.wait_for()
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate("document.activeElement.tagName") == "A"
+    field.press("Enter")
     page.wait_for_url("**/search.html?q=normalize*")
     assert page.locator(".search-page .search-found li").count() > 0
 
 
-def test_results_are_reached_by_keyboard(visit):
-    page = visit("plain.html").page
-    page.keyboard.press("Control+k")
-    page.locator("#pst-search-dialog input").fill("normalize")
-    page.locator("#pst-search-dialog li a").first.wait_for()
-    page.keyboard.press("ArrowDown")
-    assert page.evaluate("document.activeElement.tagName") == "A"
-
-
-def test_a_page_that_is_not_there_searches(visit):
-    page = visit("404.html").page
-    page.locator(".search-page input").fill("normalize")
-    page.locator(".search-page .search-found li").first.wait_for()
-
-
-def test_messages_are_not_colored(visit):
-    page = visit("everything.html").page
+def test_messages_are_not_colored(everything: Page):
     for kind in (".output.traceback", ".output.stderr"):
-        assert page.locator(f"{kind} pre").count() > 0
-        assert page.locator(f"{kind} pre span[class]").count() == 0
+        assert everything.locator(f"{kind} pre").count() > 0
+        assert everything.locator(f"{kind} pre span[class]").count() == 0
 
 
 def test_the_figure_of_the_other_theme_is_not_loaded(visit):
@@ -277,8 +251,8 @@ def test_the_figure_of_the_other_theme_is_not_loaded(visit):
     assert figures[0].endswith("-dark.svg")
 
 
-def test_a_figures_place_is_kept(visit):
-    figure = visit("everything.html").page.locator("img.only-light")
+def test_a_figures_place_is_kept(everything: Page):
+    figure = everything.locator("img.only-light")
     assert figure.get_attribute("loading") == "lazy"
     assert int(figure.get_attribute("width")) > int(figure.get_attribute("height")) > 50
 

@@ -23,7 +23,7 @@ from justafter import Lens, lens
 from justafter._internals import _equations
 from justafter._lens import _hlo
 
-_PRECISE = lax.Precision.HIGHEST
+_HIGH, _HIGHEST = lax.Precision.HIGH, lax.Precision.HIGHEST
 
 # What an equation is exchanged for. A product keeps its kind, and is told by the
 # precision in its text.
@@ -56,7 +56,8 @@ def mutant(eqn: Any) -> Any | None:
     """The equation with another operation in its place; None where there is none."""
     name = eqn.primitive.name
     if name == "dot_general":
-        return eqn.replace(params=eqn.params | {"precision": (_PRECISE, _PRECISE)})
+        other = _HIGH if _HIGHEST in (eqn.params["precision"] or ()) else _HIGHEST
+        return eqn.replace(params=eqn.params | {"precision": (other, other)})
     shapes = [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in eqn.invars]
     if name in REDUCTIONS and shapes[0].dtype != bool:
         other = getattr(lax, f"{REDUCTIONS[name]}_p")

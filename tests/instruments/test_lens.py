@@ -1,6 +1,7 @@
 """What people write, seen through a lens, on every supported JAX."""
 
 import functools
+import re
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +11,7 @@ from jax import lax
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 from justafter import Lens, lens
+from justafter._internals import _equations
 
 X = jax.ShapeDtypeStruct((4, 3), "float32")
 V = jax.ShapeDtypeStruct((3,), "float32")
@@ -50,15 +52,34 @@ def assert_consistent(view: Lens) -> None:
     assert view._repr_html_().count('class="ja-pane"') == 3
 
 
+def starts(hlo: str) -> dict[str, tuple[int, int]]:
+    """Line and column by the name of an instruction, as XLA's own tables have them."""
+
+    def table(name: str, column: str) -> dict[str, str]:
+        (text,) = re.findall(rf"^{name}\n(.*?)\n\n", hlo, re.DOTALL | re.MULTILINE)
+        return dict(re.findall(rf"^(\d+) \{{.*?{column}\b", text, re.MULTILINE))
+
+    frames = table("StackFrames", r"file_location_id=(\d+)")
+    lines = table("FileLocations", r"\bline=(\d+)")
+    columns = table("FileLocations", r"\bcolumn=(\d+)")
+    found = re.findall(r"^ +(?:ROOT )?%?(\S+) = .*stack_frame_id=(\d+)", hlo, re.M)
+    return {
+        _equations.plain_name(name): (int(lines[place]), int(columns[place]))
+        for name, frame in found
+        if (place := frames.get(frame)) in lines
+    }
+
+
 def assert_exact(view: Lens) -> None:
     """HLO's own source locations must agree with the equations' spans."""
-    compared = 0
+    places, compared = starts(view._compiled.hlo), 0
     for kernel in view.kernels:
         for one in kernel.instructions:
-            if one.equations and one.start is not None:
+            if one.equations and one.name in places:
                 span = view.equations[one.equations[0]].span
-                assert (span.file, span.line, span.column) == one.start
-                compared += 1
+                if span is not None:
+                    assert (span.line, span.column) == places[one.name]
+                    compared += 1
     assert compared
 
 
@@ -554,15 +575,15 @@ def test_not_callable():
 
 
 def test_arguments_that_do_not_fit():
-    with pytest.raises(TypeError, match=r"do not fit model\(x\): too many positional"):
+    with pytest.raises(TypeError, match=r"model\(\) takes 1 positional argument but 2"):
         lens(model, X, X)
-    with pytest.raises(TypeError, match=r"missing a required argument: 'x'"):
+    with pytest.raises(TypeError, match=r"missing .*argument: 'x'"):
         lens(jax.jit(model))
 
 
-def test_a_string_that_is_not_static():
-    with pytest.raises(TypeError, match=r"'mode'.*static_argnames='mode'"):
-        lens(power, V, 2, mode="plain", static_argnums=1)
+def test_a_string_is_a_setting():
+    view = lens(lambda x, mode: jnp.sin(x) if mode == "sine" else x, V, "sine")
+    assert primitives(view) == ["sin"]
 
 
 def test_static_arguments_twice():

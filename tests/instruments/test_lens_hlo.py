@@ -112,15 +112,6 @@ def test_tuple_types_and_replica_groups():
     assert "channel_id" not in start.raw.text({})
 
 
-def test_locations():
-    module = _hlo.parse(GPU)
-    _, fusion, _ = kernels(GPU)
-    location = module.location(fusion.inside[0][0].frame)
-    assert location == ('/home/me/my "quoted" file.py', "f", 7, 4, 8, 9)
-    assert module.location(None) is None
-    assert module.location(99) is None
-
-
 def test_both_forms_of_a_conditional():
     forms = (
         "true_computation=%yes, false_computation=%no",

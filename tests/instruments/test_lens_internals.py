@@ -6,7 +6,6 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from justafter import lens
 from justafter._internals import _equations
 
 V = jax.ShapeDtypeStruct((3,), "float32")
@@ -32,7 +31,7 @@ def test_numbering_the_equations_does_not_change_the_program():
     assert normal(plain.as_text()) == normal(twin.as_text())
     assert plain.cost_analysis() == twin.cost_analysis()
     assert _equations.tags(twin.as_text())
-    assert not _equations.has_tags(plain.as_text())
+    assert not _equations.tags(plain.as_text())
 
 
 def test_a_jaxpr_that_is_shared_stays_shared():
@@ -53,30 +52,13 @@ def test_numbers_are_read_and_taken_out():
     assert _equations.untagged('op_name="x"', names) == 'op_name="x"'
 
 
-def test_without_numbers_links_fall_back_to_spans(monkeypatch):
-    exact = lens(f, V)
-    monkeypatch.setattr(_equations.Numbered, "of", lambda traced: None)
-    view = lens(f, V)
-    assert any("number the equations" in note for note in view.notes)
-    assert "number the equations" in view._repr_html_()
-    assert view.at("jnp.tanh(x)") == exact.at("jnp.tanh(x)")
-    assert view.at("jnp.sin(carry)").kernels == exact.at("jnp.sin(carry)").kernels
-
-
-def test_without_spans_the_other_columns_still_show(monkeypatch):
-    monkeypatch.setattr(_equations, "frames", lambda eqn: iter(()))
-    view = lens(f, V)
-    assert any("no source spans" in note for note in view.notes)
-    assert [eqn.primitive for eqn in view.equations][:2] == ["tanh", "add"]
-    assert view.kernels[0].members
-
-
-@pytest.mark.parametrize("broken", ["_params", "jaxpr"])
-def test_a_trace_of_another_make_is_left_alone(broken):
+@pytest.mark.parametrize("params", [None, {}])
+def test_a_trace_of_another_make_is_an_error_that_says_so(params):
     class Other:
-        _params = {} if broken == "jaxpr" else None
+        _params = params
 
-    assert _equations.Numbered.of(Other()) is None
+    with pytest.raises(RuntimeError, match="has moved what justafter needs to number"):
+        _equations.Numbered.of(Other())
 
 
 def test_frames_are_those_that_jax_names():
@@ -89,7 +71,7 @@ def test_frames_are_those_that_jax_names():
         found = [
             _equations.place(code, offset)
             for code, offset in _equations.frames(eqn)
-            if _equations.is_user_file(code.co_filename)
+            if source_info_util.is_user_filename(code.co_filename)
         ]
         assert found[0] == (
             theirs.file_name,

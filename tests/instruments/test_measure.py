@@ -683,8 +683,8 @@ def test_text_and_html(results):
     m, c = results
     for result in results:
         shown = result._repr_html_()
-        assert 'class="ja-measure"' in shown
-        assert "html[data-theme=dark] .ja-measure" in shown
+        assert 'class="ja-table"' in shown
+        assert "html[data-theme=dark] .ja-table" in shown
         assert result.provenance.jax in repr(result)
     assert "&lt;jit&gt; &amp; co" in c._repr_html_()
     assert "<jit>" not in c._repr_html_()

@@ -10,10 +10,7 @@ from typing import Any
 
 import jax.extend.core as _core
 
-try:
-    from jax._src import source_info_util as _source_info
-except ImportError:  # pragma: no cover - a JAX newer than any tested one
-    _source_info = None  # type: ignore[assignment]
+from ._events import moved
 
 # A scope no user would write. MLIR cuts names at "@", so none of that.
 _TAG = "ja_eqn"
@@ -36,13 +33,9 @@ Place = tuple[str, str, int, int, int, int]
 def frames(eqn: Any) -> Iterator[tuple[CodeType, int]]:
     """Yield the code and instruction of each Python frame that made an equation.
 
-    Innermost first, up to the function that the equation's jaxpr was traced of;
-    nothing where this JAX keeps no frames.
+    Innermost first, up to the function that the equation's jaxpr was traced of.
     """
-    try:
-        codes, offsets = eqn.source_info.traceback.raw_frames()
-    except AttributeError:
-        return
+    codes, offsets = eqn.source_info.traceback.raw_frames()
     yield from zip(codes, offsets, strict=True)
 
 
@@ -65,14 +58,6 @@ def _positions(code: CodeType, offset: int) -> tuple[int, int, int, int]:
             line, end_line, column, end_column = (one or 0 for one in found)
             return line, end_line, column, end_column
     return code.co_firstlineno, code.co_firstlineno, 0, 0
-
-
-def is_user_file(path: str) -> bool:
-    """Say whether JAX counts a file as the user's (True where it cannot tell)."""
-    try:
-        return bool(_source_info.is_user_filename(path))
-    except AttributeError:
-        return True
 
 
 def sub_jaxprs(eqn: Any) -> list[tuple[str, Any]]:
@@ -103,7 +88,7 @@ def is_leaf(eqn: Any) -> bool:
 
 def scope(eqn: Any) -> str:
     """Give an equation's name stack, such as ``transpose(jvp())``."""
-    return str(getattr(getattr(eqn, "source_info", None), "name_stack", ""))
+    return str(eqn.source_info.name_stack)
 
 
 class Numbered:
@@ -127,16 +112,20 @@ class Numbered:
         self.traced._params = params
 
     @classmethod
-    def of(cls, traced: Any) -> Numbered | None:
-        """Number a traced function's equations; None where this JAX forbids it."""
+    def of(cls, traced: Any) -> Numbered:
+        """Number a traced function's equations.
+
+        Raises:
+            RuntimeError: this JAX keeps them in another form.
+        """
         try:
             return cls(traced)
-        except (AttributeError, KeyError, TypeError):
-            return None
+        except (AttributeError, KeyError, TypeError) as error:
+            raise moved("number equations") from error
 
-    def number(self, eqn: Any) -> int | None:
+    def number(self, eqn: Any) -> int:
         """The number of an equation of the function that was traced."""
-        return self._numbers.get(id(eqn))
+        return self._numbers[id(eqn)]
 
     def _value(self, value: Any) -> Any:
         if isinstance(value, _JAXPRS):
@@ -173,16 +162,6 @@ class Numbered:
 def tags(path: str) -> tuple[int, ...]:
     """Read the numbers that :class:`Numbered` put into a scope, outermost first."""
     return tuple(map(int, _TAG_PATTERN.findall(path)))
-
-
-def has_tags(text: str) -> bool:
-    """Whether a program's text holds any number."""
-    return _TAG in text
-
-
-def last_part(path: str) -> str:
-    """The last part of a path of scopes, such as ``mul``."""
-    return path.rsplit("/", 1)[-1]
 
 
 def plain_names(text: str) -> str:

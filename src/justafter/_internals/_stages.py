@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
+import jax._src.lib as _library
 from jax._src import config as _config
+from jax._src import core as _core
 from jax._src import pjit as _pjit
 
 from ._events import parameters
@@ -60,10 +62,16 @@ def loads() -> Iterator[list[str]]:
 
 
 def is_tracing() -> bool:
-    """Whether JAX is tracing here (False where this JAX does not tell)."""
-    try:
-        from jax._src import core
+    """Whether JAX is tracing here."""
+    return not _core.trace_state_clean()
 
-        return not core.trace_state_clean()
-    except (AttributeError, ImportError):
-        return False
+
+def estimate(text: str) -> dict[str, float] | None:
+    """What XLA's analysis says of an HLO module; None where it cannot say."""
+    library: Any = _library
+    try:
+        module = library.xla_client.hlo.hlo_module_from_text(text)
+        analysis = library._jax.hlo_module_cost_analysis
+        return dict(analysis(jax.devices()[0].client, module))
+    except RuntimeError:
+        return None

@@ -1,9 +1,9 @@
 """The lens: Python, jaxpr and optimized HLO of one function, linked."""
 
 import functools
-import gc
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+import linecache
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,6 @@ from . import (
     _jaxpr,
     _link,
     _marks,
-    _notes,
     _profile,
     _source,
     _text,
@@ -71,11 +70,10 @@ class Lens:
     inputs: str
     constants: str
     results: str
-    notes: tuple[str, ...] = ()
-    platform: str = "cpu"
-    shown: tuple[_link.Row, ...] = field(default=(), repr=False)
-    _program: _trace.Program | None = field(default=None, repr=False)
-    _devices: int = field(default=1, repr=False)
+    notes: tuple[str, ...]
+    platform: str
+    _compiled: _trace.Program
+    _devices: int
 
     @property
     def primitives(self) -> tuple[Equation, ...]:
@@ -127,12 +125,6 @@ class Lens:
         """XLA's estimate for each kernel, for one run of it; in the kernels' order."""
         return _costs.of_kernels(self._compiled.hlo, self.kernels)
 
-    @property
-    def _compiled(self) -> _trace.Program:
-        if self._program is None:
-            raise ValueError("this lens was made without a compiled program")
-        return self._program
-
     def at(
         self, expression: str, line: int | None = None, column: int | None = None
     ) -> Link:
@@ -155,7 +147,11 @@ class Lens:
             kind = type(expression).__name__
             raise TypeError(f"at needs an expression as text, got a {kind}")
         wanted = _source.normal(expression)
-        same = [link for link in self.links if link.normal == wanted]
+        same = [
+            one
+            for one in self.links
+            if one.expression and _source.normal(one.expression) == wanted
+        ]
         found = [one for one in same if _is_at(one, line, column)]
         if len(found) == 1:
             return found[0]
@@ -288,58 +284,69 @@ def lens(
         >>> view.at("jnp.tanh(x)").equations
         (0,)
     """
-    _trace.check(fn, args, kwargs, static_argnums, static_argnames)
     program = _trace.compile_program(fn, args, kwargs, static_argnums, static_argnames)
-    # Many small objects are made, and none is garbage: collecting would only cost.
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        return assemble(fn, program)
-    finally:
-        if was_on:
-            gc.enable()
+    return assemble(fn, program)
 
 
 def assemble(fn: Callable[..., Any], program: _trace.Program) -> Lens:
     """Collect the three columns and link them."""
     jaxpr = _jaxpr.opened(program.jaxpr)
-    sources, collector = _collected("", program, jaxpr)
-    if not any(eqn.span for eqn in collector.equations):
-        # Nothing but a library's code is in sight: then that is the reader's subject.
-        code = _functions.code_of(fn)
-        home = _functions.package_of(code.co_filename) if code else ""
-        if home and _equations.is_user_file(code.co_filename if code else ""):
-            sources, collector = _collected(home, program, jaxpr)
+    sources = _source.Sources()
+    collector = _jaxpr.Collector(sources, program.numbered)
+    constants, inputs = map(collector.typed, (jaxpr.constvars, jaxpr.invars))
+    collector.walk(jaxpr)
     module = _hlo.parse(program.hlo)
-    marks = _marks.Marks(collector.equations, module, sources, collector.graph())
-    rows = _link.rows(marks, _hlo.steps(module))
+    marks = _marks.Marks(collector.equations, module, collector.graph())
+    steps = _hlo.steps(module)
+    kernels = _link.kernels(marks, steps)
     start = sources.first_line(fn)
-    fates = _link.Fates(collector.equations, rows, marks, sources.expression)
-    equations = fates.all()
+    equations = _link.with_fates(
+        collector.equations, kernels, steps, marks, functools.cache(sources.expression)
+    )
     spans = [eqn.span for eqn in equations if eqn.span is not None]
     pieces = sources.pieces(fn, spans)
     return Lens(
         name=program.name,
         source=pieces,
         equations=equations,
-        kernels=tuple(row.kernel for row in rows if row.kernel is not None),
+        kernels=kernels,
         links=_link.links(equations),
-        inputs=collector.typed(jaxpr.invars),
-        constants=collector.typed(jaxpr.constvars),
+        inputs=inputs,
+        constants=constants,
         results=collector.results(jaxpr),
-        notes=tuple(_notes.notes(program, start, sources, pieces, equations)),
+        notes=tuple(_notes(program, start, sources, pieces)),
         platform=program.platform,
-        shown=tuple(_link.shown_rows(rows, equations)),
-        _program=program,
+        _compiled=program,
         _devices=module.partitions,
     )
 
 
-def _collected(
-    home: str, program: _trace.Program, jaxpr: Any
-) -> tuple[_source.Sources, _jaxpr.Collector]:
-    sources = _source.Sources(home)
-    collector = _jaxpr.Collector(sources, program.numbered)
-    collector.typed([*jaxpr.constvars, *jaxpr.invars])  # names in this order
-    collector.walk(jaxpr)
-    return sources, collector
+def _notes(
+    program: _trace.Program,
+    start: tuple[str, int, str] | None,
+    sources: _source.Sources,
+    pieces: tuple[Source, ...],
+) -> Iterator[str]:
+    """What a lens could not show, and why."""
+    changed = sources.changed_files()
+    for label in changed:
+        yield (
+            f"{label} changed on disk after it was imported: its source is not shown, "
+            "for it is not what was traced. Import it anew to see it."
+        )
+    if program.library:
+        yield (
+            f"{program.library} jitted {program.name}: options such as donation, which "
+            "it passes to jax.jit, are not seen."
+        )
+    if start is None and not pieces:
+        yield f"{program.name} is a library's function: its source is not shown."
+    elif start and not changed and all(piece.path != start[0] for piece in pieces):
+        path = start[0]
+        is_gone = not path.startswith("<") and not Path(path).exists()
+        how = (
+            f"{_functions.file_label(path)} is not on disk any more"
+            if is_gone and path not in linecache.cache
+            else "it was defined in a prompt or by exec"
+        )
+        yield f"No source for {program.name}: {how}. The other columns are complete."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from .._internals import _costs
+from .. import _internals
 from ._hlo import Module, Raw, parse
 from ._model import Costs, Kernel
 from ._work import bytes_of
@@ -46,7 +46,7 @@ def _of(module: Module, raw: Raw | None) -> Costs:
     # What a call out of the program costs, XLA does not know.
     if raw is None or raw.opcode == "custom-call":
         return Costs()
-    report = _costs.estimate(alone(module, raw))
+    report = _internals.estimate(alone(module, raw))
     if report is None:
         return Costs()
     accessed = _figure(report, "bytes accessed")

@@ -16,13 +16,11 @@ _PLAIN = re.compile(
     r"(?P<type>[\w\-]+\[[\d,<=]*\](?:\{[\d,]*\})?) (?P<opcode>[\w\-]+)"
     r"\((?P<operands>[^()\"{}]*)\)(?:, (?P<rest>.*))?$"
 )
-_TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
 _QUOTED = r'"((?:[^"\\]|\\.)*)"'
 _LAYOUT = re.compile(r"(?<=\])\{[^{}]*\}")
 _COMMENT = re.compile(r"/\*.*?\*/")
 _OP_NAME = re.compile(rf"op_name={_QUOTED}")
 _LENGTH = re.compile(r'"known_trip_count":\{"n":"(\d+)"')
-_FRAME = re.compile(r"stack_frame_id=(\d+)")
 
 # What a reader of an instruction does not need, or gets in another form.
 _HIDDEN_ATTRIBUTES = (
@@ -64,12 +62,6 @@ class Raw:
         """The path of scopes and the primitive: ``jit(f)/jvp()/mul``."""
         found = _OP_NAME.search(self.rest)
         return re.sub(r"\\(.)", r"\1", found.group(1)) if found else ""
-
-    @property
-    def frame(self) -> int | None:
-        """The row of the StackFrames table."""
-        found = _FRAME.search(self.rest)
-        return int(found.group(1)) if found else None
 
     @functools.cached_property
     def inputs(self) -> tuple[str, ...]:
@@ -118,7 +110,7 @@ def _is_hidden_only(rest: str) -> bool:
 
 @dataclass
 class Module:
-    """An HLO module: its computations and the tables its metadata points into.
+    """An HLO module: its computations.
 
     ``names`` says what is passed for each parameter inside a fusion.
     """
@@ -126,7 +118,6 @@ class Module:
     computations: dict[str, list[Raw]] = field(default_factory=dict)
     entry: str = ""
     partitions: int = 1
-    tables: dict[str, dict[int, str]] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
 
     def instructions(self) -> Iterator[Raw]:
@@ -163,33 +154,6 @@ class Module:
             if one.opcode == "parameter" and int(one.operands[0]) < len(raw.operands)
         }
 
-    def location(self, frame: int | None) -> tuple[str, str, int, int, int, int] | None:
-        """Find the source location of a stack frame, as JAX's frames have it."""
-        row = self.tables.get("StackFrames", {}).get(frame or 0)
-        location = self.tables.get("FileLocations", {}).get(
-            number(row, "file_location_id")
-        )
-        if location is None:
-            return None
-        file = self.tables["FileNames"].get(number(location, "file_name_id"), "")
-        function = self.tables["FunctionNames"].get(
-            number(location, "function_name_id"), ""
-        )
-        return (
-            file,
-            function,
-            number(location, "line"),
-            number(location, "column"),
-            number(location, "end_line"),
-            number(location, "end_column"),
-        )
-
-
-def number(row: str | None, key: str) -> int:
-    """Read one number of a table's row; 0 if it is not there."""
-    found = re.search(rf"(?<!\w){key}=(\d+)", row or "")
-    return int(found.group(1)) if found else 0
-
 
 def parse(text: str) -> Module:
     """Read the text that ``compiled.as_text()`` gives."""
@@ -199,33 +163,22 @@ def parse(text: str) -> Module:
 
 
 def read_lines(text: str) -> Module:
-    """Collect the tables and the computations, line by line."""
+    """Collect the computations, line by line."""
     module, name = Module(), ""
     current: list[Raw] | None = None
-    table: dict[int, str] | None = None
     for line in text.splitlines():
         if line.startswith("HloModule"):
             found = re.search(r"num_partitions=(\d+)", line)
             module.partitions = int(found.group(1)) if found else 1
-        elif line.strip() in _TABLES:
-            table = module.tables.setdefault(line.strip(), {})
-        elif table is not None and (row := re.match(r"^(\d+) (.*)$", line)):
-            table[int(row.group(1))] = unquoted(row.group(2))
         elif instruction := _INSTRUCTION.match(line):
             if current is not None:
                 current.append(read_instruction(instruction, name))
         elif computation := _COMPUTATION.match(line):
-            table, name = None, computation["name"]
+            name = computation["name"]
             current = module.computations.setdefault(name, [])
             if computation["entry"]:
                 module.entry = name
     return module
-
-
-def unquoted(text: str) -> str:
-    """Take the quotes off a string of a table."""
-    found = re.fullmatch(_QUOTED, text)
-    return re.sub(r"\\(.)", r"\1", found.group(1)) if found else text
 
 
 def read_instruction(match: re.Match[str], inside: str) -> Raw:

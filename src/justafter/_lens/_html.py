@@ -1,14 +1,8 @@
-"""The lens as static HTML: no server, no network, readable without JavaScript.
-
-A large one carries what is folded in compressed form, and unfolds it with JavaScript.
-"""
+"""The lens as static HTML: no server, no network, readable without JavaScript."""
 
 from __future__ import annotations
 
-import base64
-import gzip
 import hashlib
-import json
 from collections import defaultdict
 from collections.abc import Iterable
 from html import escape
@@ -35,9 +29,8 @@ _HEAD, _CHUNK, _OPEN_KERNELS, _SOURCE_LINES = 60, 100, 6, 80
 # Beside an equation there is room for one word; the rest is below the kernels.
 _LABELS = {"unused": "unused", "gone": "gone", "folded": "folded", "unknown": "?"}
 
-# A lens whose columns are longer than this, in characters, is written with what is
-# folded compressed: most of it is never opened.
-_LARGE = 150_000
+# A lens of more instructions than this is shown without those in its kernels.
+_MOST_INSTRUCTIONS = 1500
 
 
 def asset(name: str) -> str:
@@ -63,62 +56,24 @@ def page(view: Lens) -> str:
     )
 
 
-class Store:
-    """Keeps what is folded; by number where it is to be compressed."""
-
-    def __init__(self, is_packed: bool) -> None:
-        self._is_packed = is_packed
-        self._parts: list[str] = []
-
-    def fold(self, kind: str, attributes: str, summary: str, content: str) -> str:
-        """Write a part to open, its content in place or in the store."""
-        open_ = f'<details class="{kind}"{attributes}'
-        if not self._is_packed or " open" in attributes:
-            return f"{open_}>{summary}{content}</details>"
-        self._parts.append(content)
-        number = len(self._parts) - 1
-        return (
-            f'{open_} data-h="{number}">{summary}'
-            '<p class="ja-none">Needs JavaScript; printing the lens shows all.</p>'
-            "</details>"
-        )
-
-    def packed(self) -> str:
-        """Write the store itself, for the script to read."""
-        if not self._parts:
-            return ""
-        text = json.dumps(self._parts, ensure_ascii=False).encode()
-        data = base64.b64encode(gzip.compress(text, 9, mtime=0)).decode()
-        return f'<script type="text/plain" class="ja-rest">{data}</script>'
-
-
 def body(view: Lens) -> str:
     """Write the summary and the three columns."""
-    columns, rest = written(view, Store(False)), ""
+    columns = "".join(
+        (
+            column("source", "Python source", source(view)),
+            column("jaxpr", "jaxpr", jaxpr(view)),
+            column("hlo", "optimized HLO", hlo(view)),
+        )
+    )
     # The same lens gets the same name in each run: no counter, no clock.
     mark = hashlib.sha256(columns.encode()).hexdigest()[:10]
-    if len(columns) > _LARGE:
-        store = Store(True)
-        columns = written(view, store)
-        rest = store.packed()
     notes = "".join(f'<p class="ja-note">{escape(note)}</p>' for note in view.notes)
     return (
         f'<div class="ja-lens" data-lens="{mark}" role="group" '
         f'aria-label="lens of {escape(view.name)}">'
         f"{top(view)}{notes}"
-        f'<div class="ja-columns">{columns}</div>{rest}'
+        f'<div class="ja-columns">{columns}</div>'
         f'<p class="ja-status" role="status" aria-live="polite"></p></div>'
-    )
-
-
-def written(view: Lens, store: Store) -> str:
-    """Write the three columns."""
-    return "".join(
-        (
-            column("source", "Python source", source(view)),
-            column("jaxpr", "jaxpr", jaxpr(view, store)),
-            column("hlo", "optimized HLO", hlo(view, store)),
-        )
     )
 
 
@@ -221,7 +176,7 @@ def marked(
 # --- jaxpr ----------------------------------------------------------------------
 
 
-def jaxpr(view: Lens, store: Store) -> str:
+def jaxpr(view: Lens) -> str:
     """Write the equations, folded where there are many."""
     family = families(view.equations)
     lines = [
@@ -232,7 +187,7 @@ def jaxpr(view: Lens, store: Store) -> str:
     if view.constants:
         first += f'<div class="ja-io">const {escape(view.constants)}</div>'
     last = f'<div class="ja-io">out {escape(view.results)}</div>'
-    return first + folded(lines, "lines", store) + last
+    return first + folded(lines, "lines") + last
 
 
 def region(depth: int, header: str) -> str:
@@ -255,57 +210,59 @@ def equation(eqn: Equation, family: dict[int, list[int]]) -> str:
     )
 
 
-def folded(lines: list[str], noun: str, store: Store) -> str:
+def folded(lines: list[str], noun: str) -> str:
     """Show the first lines, and the rest in parts to open."""
     out = lines[:_HEAD] if len(lines) > _HEAD + 10 else lines
     parts = ["".join(out)]
     for start in range(len(out), len(lines), _CHUNK):
         chunk = lines[start : start + _CHUNK]
         label = f"{noun} {start + 1} to {start + len(chunk)} of {len(lines)}"
-        title = f"<summary>{label}</summary>"
-        parts.append(store.fold("ja-fold", "", title, "".join(chunk)))
+        parts.append(
+            f'<details class="ja-fold"><summary>{label}</summary>'
+            f"{''.join(chunk)}</details>"
+        )
     return "".join(parts)
 
 
 # --- HLO ------------------------------------------------------------------------
 
 
-def hlo(view: Lens, store: Store) -> str:
-    """Write the kernels with their instructions, then what is gone."""
+def hlo(view: Lens) -> str:
+    """Write the kernels with their instructions."""
     is_open = len(view.kernels) <= _OPEN_KERNELS
+    is_large = sum(len(one.instructions) for one in view.kernels) > _MOST_INSTRUCTIONS
     lines: list[str] = []
     where: tuple[str, ...] = ()
-    for row in view.shown:
-        if row.where != where:
-            where = row.where
+    for one in view.kernels:
+        if one.where != where:
+            where = one.where
             label = escape(" \N{RIGHTWARDS ARROW} ".join(where) or "after the loop")
             lines.append(f'<div class="ja-io" style="--d:{len(where)}">{label}</div>')
-        depth = f' style="--d:{len(row.where)}"' if row.where else ""
-        if row.kernel is not None:
-            lines.append(kernel(row.kernel, view, is_open, depth, store))
-        elif row.instruction is not None:
-            lines.append(instruction(row.instruction, depth))
+        lines.append(kernel(one, view, is_open, is_large))
     if not view.kernels:
         lines.append('<p class="ja-none">No kernel: nothing is left to compute.</p>')
     if any(one.inferred for one in view.kernels):
         lines.append(f'<p class="ja-none">{escape(INFERRED)}</p>')
-    return folded(lines, "rows", store)
+    return folded(lines, "rows")
 
 
-def kernel(one: Kernel, view: Lens, is_open: bool, depth: str, store: Store) -> str:
+def kernel(one: Kernel, view: Lens, is_open: bool, is_large: bool) -> str:
     """Write a kernel: its title, to open, and the instructions in it."""
     title = kernel_title(one, view.equations)
     kind = "" if title == one.kind else f"{one.kind}, "
     words = (
         f"{kind}{one.type}; {cost_words(view.kernel_costs[one.index])}; {origin(one)}"
     )
-    inside = "".join(instruction(i) for i in one.instructions)
-    summary_ = (
+    inside = "".join(map(instruction, one.instructions))
+    if is_large:
+        inside = '<p class="ja-none">The text of the program, .hlo, has them.</p>'
+    depth = f' style="--d:{len(one.where)}"' if one.where else ""
+    return (
+        f'<details class="ja-k"{" open" if is_open else ""}{depth}>'
         f'<summary data-e="{numbers(one.members)}" '
         f'data-k="k{one.index}"><b>k{one.index}</b> <code>{escape(title)}</code> '
-        f"<i>{escape(words)}</i></summary>"
+        f"<i>{escape(words)}</i></summary>{inside}</details>"
     )
-    return store.fold("ja-k", f"{' open' if is_open else ''}{depth}", summary_, inside)
 
 
 def origin(one: Kernel) -> str:
@@ -322,12 +279,12 @@ def listed(names: list[str]) -> str:
     return ", ".join(names[:12]) + more
 
 
-def instruction(one: Instruction, depth: str = "") -> str:
+def instruction(one: Instruction) -> str:
     """Write one HLO instruction with the number of its equation."""
     own = numbers(one.equations)
     # A number in the Python code is in the equation's text; it did not appear.
     mark = own or ("" if one.opcode == "constant" else "+")
     return (
-        f'<div class="ja-i" data-e="{own}"{depth}><b>{mark}</b>'
+        f'<div class="ja-i" data-e="{own}"><b>{mark}</b>'
         f"<code>{escape(one.text)}</code></div>"
     )

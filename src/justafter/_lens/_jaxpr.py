@@ -108,12 +108,10 @@ class Collector:
 
     Args:
         sources: where the expressions are read.
-        numbered: what knows the number that an equation has in HLO, or None.
+        numbered: what knows the number that an equation has in HLO.
     """
 
-    def __init__(
-        self, sources: Sources, numbered: _equations.Numbered | None = None
-    ) -> None:
+    def __init__(self, sources: Sources, numbered: _equations.Numbered) -> None:
         self.equations: list[Equation] = []
         self._sources, self._numbered = sources, numbered
         self._namer = Namer()
@@ -170,7 +168,6 @@ class Collector:
         if span is None and parent is not None:
             # Only a library's code is in sight: your expression is the one around it.
             span = parent.span
-        number = self._numbered.number(eqn) if self._numbered else None
         fixed = self._is_fixed(eqn, scope)
         if fixed:
             self._fixed.update((scope, id(var)) for var in eqn.outvars)
@@ -187,8 +184,7 @@ class Collector:
             depth=0 if parent is None else parent.depth + 1,
             region=region,
             fixed=fixed,
-            tags=(() if parent is None else parent.tags)
-            + (() if number is None else (number,)),
+            tags=(*(parent.tags if parent else ()), self._numbered.number(eqn)),
         )
         self.equations.append(equation)
         self._nodes.append((eqn, scope))

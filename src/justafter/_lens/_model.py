@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import functools
 from dataclasses import dataclass, field
 
 
@@ -135,8 +133,6 @@ class Instruction:
         text: the instruction on one line, shortened.
         equations: indices into ``Lens.equations``; several where XLA merged some,
             none where XLA kept no record.
-        start: what XLA itself kept of the source: file, line and column where the
-            expression starts.
     """
 
     name: str
@@ -144,7 +140,6 @@ class Instruction:
     type: str
     text: str
     equations: tuple[int, ...] = ()
-    start: tuple[str, int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -199,16 +194,6 @@ class Link:
     span: Span | None
     equations: tuple[int, ...]
     kernels: tuple[int, ...]
-
-    @functools.cached_property
-    def normal(self) -> str | None:
-        """The expression as Python itself would write it."""
-        if self.expression is None:
-            return None
-        try:
-            return ast.unparse(ast.parse(self.expression, mode="eval"))
-        except SyntaxError:
-            return " ".join(self.expression.split())
 
 
 @dataclass(frozen=True)

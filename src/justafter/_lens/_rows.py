@@ -98,7 +98,7 @@ class Table:
     def _repr_html_(self) -> str:
         title, rows, below = self._parts()
         fixed = [i for i, name in enumerate(rows[0]) if name != "time"]
-        return _table.as_html(title, rows, below, fixed)
+        return _table.as_html(title, rows, [f"<p>{one}</p>" for one in below], fixed)
 
 
 def table(view: Lens, seconds: Sequence[float | None] | None) -> Table:

@@ -56,6 +56,7 @@ def one_line(text: str) -> str:
     return " ".join(part for line in lines if (part := line.strip()))
 
 
+@functools.lru_cache(maxsize=4096)
 def normal(expression: str) -> str:
     """Write an expression as Python itself would.
 
@@ -109,16 +110,6 @@ class _File:
             return []
         code = compile(self.tree, self.path, "exec", dont_inherit=True)
         return list(_inner_codes(code))
-
-    @functools.cached_property
-    def places(self) -> set[tuple[int, int, int, int]]:
-        """Where expressions stand: line, column in bytes, end line and column."""
-        every = [] if self.tree is None else ast.walk(self.tree)
-        return {
-            (n.lineno, n.col_offset, n.end_lineno or 0, n.end_col_offset or 0)
-            for n in every
-            if isinstance(n, ast.expr | ast.stmt)
-        }
 
     def has(self, code: CodeType) -> bool:
         """Whether the file's text still has a function that is in use."""
@@ -184,28 +175,13 @@ def covers(node: ast.stmt, line: int) -> bool:
 
 
 class Sources:
-    """Reads files once; turns JAX's frames into spans and spans into source.
+    """Reads files once; turns JAX's frames into spans and spans into source."""
 
-    Args:
-        home: a package whose code counts as the reader's own, or an empty text.
-    """
-
-    def __init__(self, home: str = "") -> None:
-        self.home = home
+    def __init__(self) -> None:
         self._files: dict[str, _File] = {}
         self._spans: dict[tuple[CodeType, int], Span] = {}
-        self._own: dict[str, bool] = {}
         self._seen: dict[str, set[CodeType]] = {}
         self._changed: dict[str, bool] = {}
-        self._places: set[_equations.Place] = set()
-
-    def is_own(self, path: str) -> bool:
-        """Whether a file is the reader's."""
-        if path not in self._own:
-            library = _functions.is_library(path)
-            is_home = bool(self.home) and _functions.package_of(path) == self.home
-            self._own[path] = is_home or not library
-        return self._own[path]
 
     def of_frames(self, frames: Iterable[tuple[CodeType, int]]) -> Span | None:
         """The reader's own expression among the frames that made an equation.
@@ -214,7 +190,7 @@ class Sources:
         """
         for code, offset in frames:
             path = code.co_filename
-            if self.is_own(path):
+            if not _functions.is_library(path):
                 self._seen.setdefault(path, set()).add(code)
                 return self._span(code, offset)
         return None
@@ -222,9 +198,7 @@ class Sources:
     def _span(self, code: CodeType, offset: int) -> Span:
         key = code, offset
         if key not in self._spans:
-            where = _equations.place(code, offset)
-            self._places.add(where)
-            self._spans[key] = self._made(where)
+            self._spans[key] = self._made(_equations.place(code, offset))
         return self._spans[key]
 
     def _made(self, fields: _equations.Place) -> Span:
@@ -235,12 +209,6 @@ class Sources:
         name = function.rsplit(".", 1)[-1]
         label = _functions.file_label(path)
         return Span(label, name, line, column, end_line, end_column, path)
-
-    def span(self, fields: _equations.Place | None) -> Span | None:
-        """Make a span of a place; None for those that are not the reader's."""
-        if fields is None or not self.is_own(fields[0]):
-            return None
-        return self._made(fields)
 
     def changed_files(self) -> list[str]:
         """The labels of the reader's files that changed since they were imported."""
@@ -253,19 +221,13 @@ class Sources:
         To be asked when all frames are known.
         """
         if path not in self._changed:
-            self._changed[path] = self._compare(path)
+            # Test runners and type checkers rewrite what they import, so a function
+            # may be another than the file's though nobody has written the file.
+            file = self._file(path)
+            seen = self._seen.get(path, ())
+            is_same = not file.lines or all(map(file.has, seen))
+            self._changed[path] = not is_same and file.was_written_since
         return self._changed[path]
-
-    def _compare(self, path: str) -> bool:
-        file = self._file(path)
-        if not file.lines or all(map(file.has, self._seen.get(path, ()))):
-            return False
-        if file.was_written_since:
-            return True
-        # Test runners and type checkers rewrite what they import. Then the file is
-        # the one that was read, if there is an expression wherever JAX saw one.
-        seen = (where[2:] for where in self._places if where[0] == path)
-        return not file.places.issuperset(seen)
 
     def expression(self, span: Span | None) -> str | None:
         """Give the text of a span on one line, or None if there is no source."""
@@ -277,11 +239,6 @@ class Sources:
         lines[-1] = lines[-1][: span.end_column]
         lines[0] = lines[0][span.column :]
         return one_line("\n".join(lines)).strip() or None
-
-    def line(self, span: Span) -> str:
-        """The line of source that a span begins in."""
-        lines = self._file(span.path).lines
-        return lines[span.line - 1].strip() if span.line <= len(lines) else ""
 
     def pieces(self, fn: Callable[..., Any], spans: list[Span]) -> tuple[Source, ...]:
         """Collect the function's source, then that of each helper involved."""
@@ -300,7 +257,7 @@ class Sources:
     def first_line(self, fn: Callable[..., Any]) -> tuple[str, int, str] | None:
         """Find file, line and name of the function that a callable comes from."""
         code = _functions.code_of(fn)
-        if code is None or not self.is_own(code.co_filename):
+        if code is None or _functions.is_library(code.co_filename):
             return None
         self._seen.setdefault(code.co_filename, set()).add(code)
         return code.co_filename, code.co_firstlineno, code.co_name

@@ -69,22 +69,14 @@ _MAKES: dict[str, frozenset[str]] = {
     "atan2": frozenset({"atan2"}),
 }  # fmt: skip
 
-# The primitives that a cheap instruction without a record usually stands for.
-ALIKE: dict[str, frozenset[str]] = {
-    "add": frozenset({"add", "add_any", "sub"}),
-    "subtract": frozenset({"sub"}),
-    "multiply": frozenset({"mul", "square", "integer_pow"}),
+# The primitives that may become a cheap instruction, where it is known which.
+_MADE_OF: dict[str, frozenset[str]] = {
+    "add": frozenset({"add", "add_any", "sub", "neg", "mul", "reduce_sum"}),
+    "subtract": frozenset({"sub", "add", "neg"}),
+    "multiply": frozenset({"mul", "square", "integer_pow", "div", "reduce_prod"}),
     "divide": frozenset({"div"}),
-    "maximum": frozenset({"max"}),
-    "minimum": frozenset({"min"}),
-    "select": frozenset({"select_n"}),
+    "clamp": frozenset({"clamp", "max", "min"}),
 }
-
-# What a value goes through unchanged.
-PASSING = frozenset({
-    "reshape", "squeeze", "expand_dims", "broadcast_in_dim", "copy", "copy_p",
-    "convert_element_type", "stop_gradient", "device_put", "optimization_barrier",
-})  # fmt: skip
 
 # These put values elsewhere, and compute nothing, whatever the values are.
 _MOVES = frozenset({
@@ -154,6 +146,15 @@ def can_make(eqn: Equation, raw: Raw) -> bool:
     return not eqn.regions and raw.opcode in _MAKES[eqn.primitive]
 
 
+def may_be(eqn: Equation, raw: Raw) -> bool:
+    """Whether an instruction may be an equation's work, by kind, size and dtype."""
+    if raw.opcode in HEAVY:
+        return can_make(eqn, raw) and (is_composite(eqn) or fits(eqn, raw))
+    known = _MADE_OF.get(raw.opcode)
+    is_kind = known is None or eqn.primitive in known or is_composite(eqn)
+    return is_kind and fits(eqn, raw)
+
+
 def is_maker(eqn: Equation, raw: Raw) -> bool:
     """Whether an equation is one of those that an instruction usually stands for."""
     if eqn.regions or eqn.fate == "unused" or is_composite(eqn):
@@ -172,12 +173,6 @@ def same_kind(eqn: Equation, raw: Raw) -> bool:
     """Whether an instruction has the dtype of one of an equation's results."""
     kinds = {kind_of(one) for one in (*eqn.outputs, *eqn.inputs)}
     return bool({kind_of(one) for one in raw.type.strip("()").split(", ")} & kinds)
-
-
-def is_alike(eqn: Equation, raw: Raw) -> bool:
-    """Whether a cheap instruction is what an equation usually becomes."""
-    is_kind = eqn.primitive in ALIKE.get(raw.opcode, _LIGHT)
-    return is_kind and eqn.fate != "unused" and fits(eqn, raw)
 
 
 def fits(eqn: Equation, raw: Raw) -> bool:

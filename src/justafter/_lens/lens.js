@@ -6,7 +6,6 @@
   const PIECE = ".ja-lens [data-e]";
   const HINT = "Point at, tap or focus any piece to see what it became. Arrow keys move, Enter holds, Escape clears.";
   const indexes = new WeakMap();
-  const stores = new WeakMap();
   const pinned = new WeakSet();
 
   const words = (text) => (text || "").split(" ").filter(Boolean);
@@ -24,56 +23,6 @@
       indexes.set(lens, pieces);
     }
     return indexes.get(lens);
-  }
-
-  // What a large lens carries compressed: its folded parts, by number.
-  function unpack(lens) {
-    if (!stores.has(lens)) {
-      const store = { parts: null, loading: null };
-      const node = lens.querySelector("script.ja-rest");
-      store.loading = node ? inflate(node.textContent).then((parts) => { store.parts = parts; }) : Promise.resolve();
-      stores.set(lens, store);
-    }
-    return stores.get(lens);
-  }
-
-  async function inflate(text) {
-    const bytes = Uint8Array.from(atob(text.trim()), (one) => one.charCodeAt(0));
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-    return JSON.parse(await new Response(stream).text());
-  }
-
-  function fill(fold) {
-    const { parts } = unpack(lensOf(fold));
-    if (!parts || fold.dataset.h === undefined) return;
-    const wait = fold.querySelector(":scope > .ja-none");
-    const content = document.createElement("template");
-    content.innerHTML = parts[fold.dataset.h];
-    wait.replaceWith(content.content);
-    delete fold.dataset.h;
-    indexes.delete(lensOf(fold));
-  }
-
-  // The numbers in a part, and in the parts folded into it.
-  function held(parts, number) {
-    parts.held ??= new Map();
-    if (!parts.held.has(number)) {
-      const text = parts[number];
-      const ids = new Set([...text.matchAll(/data-e="([^"]*)"/g)].flatMap((one) => words(one[1])));
-      for (const one of text.matchAll(/data-h="(\d+)"/g))
-        for (const id of held(parts, one[1])) ids.add(id);
-      parts.held.set(number, ids);
-    }
-    return parts.held.get(number);
-  }
-
-  function hiding(piece) {
-    const lens = lensOf(piece), { parts } = unpack(lens);
-    if (!parts) return [];
-    return [...lens.querySelectorAll("[data-h]")].filter((fold) => {
-      const ids = held(parts, fold.dataset.h);
-      return targets(piece).some((id) => ids.has(id));
-    });
   }
 
   function linked(piece) {
@@ -97,11 +46,9 @@
       one.closest("details.ja-fold:not([open])")
         ?.querySelector("summary").classList.add("has-lit");
     }
-    const folds = hiding(piece).filter((fold) => fold.matches(".ja-fold"));
-    for (const fold of folds) fold.querySelector("summary").classList.add("has-lit");
     piece.classList.add("is-on");
     reveal(piece, lit);
-    say(lens, describe(piece, lit) + (folds.length ? " \u00b7 more in folded lines" : ""));
+    say(lens, describe(piece, lit));
   }
 
   // Scroll the other columns, never the page.
@@ -148,20 +95,13 @@
     lens.querySelector(".ja-status").textContent = text;
   }
 
-  async function open(piece) {
-    await unpack(lensOf(piece)).loading;
-    for (const fold of hiding(piece))
-      if (fold.matches(".ja-fold")) { fill(fold); fold.open = true; }
-    if (pinned.has(lensOf(piece))) light(piece), pinned.add(lensOf(piece));
+  function pin(piece) {
+    light(piece);
+    pinned.add(lensOf(piece));
     for (const one of linked(piece)) {
       const fold = one.closest("details.ja-fold");
       if (fold) fold.open = true;
     }
-  }
-
-  function pin(piece) {
-    light(piece);
-    pinned.add(lensOf(piece));
   }
 
   function focus(piece) {
@@ -190,15 +130,8 @@
   const pieceAt = (event) => event.target.closest?.(PIECE);
   const KEYS = ["ArrowDown", "ArrowUp", "ArrowLeft", "ArrowRight", "Home", "End"];
 
-  document.addEventListener("toggle", async (event) => {
-    const fold = event.target;
-    if (!fold.open || fold.dataset?.h === undefined || !lensOf(fold)) return;
-    await unpack(lensOf(fold)).loading;
-    fill(fold);
-  }, true);
   document.addEventListener("pointerover", (event) => {
     const piece = pieceAt(event);
-    if (piece) unpack(lensOf(piece));
     if (event.pointerType !== "touch" && piece && !pinned.has(lensOf(piece))) light(piece);
   });
   document.addEventListener("pointerout", (event) => {
@@ -208,7 +141,7 @@
   });
   document.addEventListener("click", (event) => {
     const piece = pieceAt(event);
-    if (piece) { pin(piece); open(piece); return; }
+    if (piece) { pin(piece); return; }
     const lens = event.target.closest?.(".ja-lens");
     if (lens && !event.target.closest("summary")) clear(lens);
   });
@@ -227,7 +160,6 @@
       if (next) { event.preventDefault(); focus(next); }
     } else if (event.key === "Enter" && spot.dataset.e !== undefined) {
       pin(spot);
-      open(spot);
     }
   });
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
 import math
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -29,29 +29,17 @@ _MIN_STAGES, _MAX_STAGES = 2, 5
 Fun = Callable[..., Any]
 
 
-class _Uncollected:
-    """Keeps Python's garbage collector out of the timings, as timeit does.
-
-    Of several that overlap, on threads, the last one to end puts it back.
-    """
-
-    _lock = threading.Lock()
-    _count = 0
-    _was = False
-
-    def __enter__(self) -> None:
-        gc.collect()
-        with self._lock:
-            if not _Uncollected._count:
-                _Uncollected._was = gc.isenabled()
-            _Uncollected._count += 1
-            gc.disable()
-
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            _Uncollected._count -= 1
-            if not _Uncollected._count and _Uncollected._was:
-                gc.enable()
+@contextlib.contextmanager
+def _uncollected() -> Iterator[None]:
+    """Keep Python's garbage collector out of the timings, as timeit does."""
+    was_on = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 class _Rounds:
@@ -86,7 +74,7 @@ class _Rounds:
 
     def run(self, precision: float) -> bool:
         """Take rounds over the budget; say whether they are as precise as asked for."""
-        with _Uncollected():
+        with _uncollected():
             for runner in self.runners.values():
                 runner.warm_up(self.budget / len(self.runners))
             self._share_calls()

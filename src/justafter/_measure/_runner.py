@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import time
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import jax
 
-from ._state import State, described, everything, is_concrete, is_lazy, reach
+from ._state import Path, State, everything, is_concrete, is_lazy, is_of, reach
 
 # One sample lasts at least this long, by timing several calls together where one is
 # shorter: a hundred times what reading the clock costs.
@@ -31,18 +30,6 @@ def _is_deleted(tree: Any) -> bool:
     return any(is_concrete(one) and one.is_deleted() for one in jax.tree.leaves(tree))
 
 
-def _no_wait(result: Any) -> None:
-    """A result without JAX arrays is there when the call returns."""
-
-
-def _wait_for_one(result: Any) -> None:
-    result.block_until_ready()
-
-
-def _wait_for_effects(result: Any) -> None:
-    jax.effects_barrier()
-
-
 class Runner:
     """Runs one function on one set of arguments, and always waits for the result.
 
@@ -53,24 +40,19 @@ class Runner:
     """
 
     def __init__(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> None:
-        self.fn, self.args, self.kwargs = fn, args, kwargs
-        self.calls = 1
-        self.notes: list[str] = []
-        self.is_timed = True
-        self._made = 0
-        self._donates = False
-        self._wait: Wait = jax.block_until_ready
-        self._refuse_iterators()
-
-    def _refuse_iterators(self) -> None:
-        named = [*enumerate(self.args), *self.kwargs.items()]
-        for name, value in named:
+        for name, value in [*enumerate(args), *kwargs.items()]:
             if any(map(is_lazy, jax.tree.leaves(value, is_leaf=is_lazy))):
                 label = f"argument {name}" if isinstance(name, int) else name
                 raise ValueError(
                     f"{label} is an iterator, which one call uses up: pass a list, or "
                     "make it anew in each call, measure(lambda: f(iter(items)))"
                 )
+        self.fn, self.args, self.kwargs = fn, args, kwargs
+        self.calls = 1
+        self.notes: list[str] = []
+        self.is_timed = True
+        self._donates = False
+        self._wait: Wait = jax.block_until_ready
 
     def first(self) -> float:
         """Seconds for one call; learns how to wait, and whether inputs are consumed.
@@ -80,12 +62,10 @@ class Runner:
         args, kwargs = self._copied()
         state = State(self.fn, args, kwargs)
         start = time.perf_counter()
-        result = self._call(args, kwargs)
+        result = self.fn(*args, **kwargs)
         self._wait, note = _way_to_wait(result)
         self._wait(result)
-        changed = state.changed()
-        for place in changed:
-            jax.block_until_ready(_array_at(state, place))
+        jax.block_until_ready([get() for get in state.changed().values()])
         seconds = time.perf_counter() - start
         self._donates = _is_deleted((args, kwargs))
         self.is_timed = not note.endswith(_MAKING)
@@ -100,73 +80,53 @@ class Runner:
         """
         args, kwargs = self._copied() if self._donates else (self.args, self.kwargs)
         state = State(self.fn, args, kwargs)
-        self._wait(self._call(args, kwargs))
-        changed = state.changed()
-        if self._donates:  # changes of a copy are nobody's
-            own = {id(one) for one in (*args, *kwargs.values())}
-            changed = [one for one in changed if id(state.roots[one[0]]) not in own]
+        self._wait(self.fn(*args, **kwargs))
+        own = [*(f"argument {i}" for i in range(len(args))), *kwargs]
+        changed = {
+            name: get
+            for name, get in state.changed().items()
+            # Changes of a copy are nobody's.
+            if not (self._donates and is_of(name, own))
+        }
         if not changed:
             return
-        names = ", ".join(dict.fromkeys(described(*one) for one in changed))
+        names = ", ".join(changed)
         names = names if len(names) <= 60 else names[:57] + "..."
         self.notes.append(
             f"changes its own state ({names}): each call starts from where the last "
             "one ended"
         )
-        arrays = [one for one in changed if is_concrete(_array_at(state, one))]
-        if arrays:
-            before = self._wait
+        before, arrays = self._wait, [g for g in changed.values() if is_concrete(g())]
 
-            def wait(result: Any) -> None:
-                before(result)
-                for place in arrays:
-                    _wait_for(_array_at(state, place))
+        def wait(result: Any) -> None:
+            before(result)
+            for get in arrays:
+                _wait_for(get())
 
-            self._wait = wait
+        self._wait = wait
 
     def _copied(self) -> tuple[Any, Any]:
         args, kwargs = jax.tree.map(_copy, (self.args, self.kwargs))
         return args, kwargs
 
-    def _call(self, args: Any, kwargs: Any) -> Any:
-        self._made += 1
-        with self._blaming():
-            return self.fn(*args, **kwargs)
-
-    @contextlib.contextmanager
-    def _blaming(self) -> Iterator[None]:
-        """Say of which call an error is, where earlier ones had none."""
-        made = self._made
-        try:
-            yield
-        except Exception as error:
-            if made > 1:
-                error.add_note(
-                    f"raised in a call after the first {made - 1} that measure made, "
-                    "all with the same arguments; those raised nothing"
-                )
-            raise
-
     def sample(self) -> float:
         """Seconds a call, over `self.calls` calls."""
         fn, args, kwargs, wait = self.fn, self.args, self.kwargs, self._wait
         clock = time.perf_counter
-        with self._blaming():
-            self._made += self.calls
-            if self._donates:
-                seconds = 0.0
-                for _ in range(self.calls):
-                    args, kwargs = self._copied()
-                    start = clock()
-                    wait(fn(*args, **kwargs))
-                    seconds += clock() - start
-                return seconds / self.calls
-            call = partial(fn, *args, **kwargs) if args or kwargs else fn
-            again = range(self.calls)
-            start = clock()
-            for _ in again:
-                wait(call())
-            return (clock() - start) / self.calls
+        if self._donates:
+            seconds = 0.0
+            for _ in range(self.calls):
+                args, kwargs = self._copied()
+                start = clock()
+                wait(fn(*args, **kwargs))
+                seconds += clock() - start
+            return seconds / self.calls
+        call = partial(fn, *args, **kwargs) if args or kwargs else fn
+        again = range(self.calls)
+        start = clock()
+        for _ in again:
+            wait(call())
+        return (clock() - start) / self.calls
 
     def warm_up(self, budget: float) -> None:
         """Run until a sample is long enough to be timed; a tenth of the budget."""
@@ -183,11 +143,6 @@ class Runner:
             self.sample()
 
 
-def _array_at(state: State, place: tuple[str, Any]) -> Any:
-    name, path = place
-    return reach(state.roots[name], path)
-
-
 def _wait_for(value: Any) -> None:
     if is_concrete(value) and not value.is_deleted():
         value.block_until_ready()
@@ -199,15 +154,15 @@ _MAKING = "timed is the making of it"
 def _way_to_wait(result: Any) -> tuple[Wait, str]:
     """How to wait for a result, and what must be said about it."""
     if isinstance(result, jax.Array):
-        return _wait_for_one, ""
-    held = list(everything(result))
-    paths = list({id(one): path for path, one in held if is_concrete(one)}.values())
-    wait: Wait = partial(_wait_inside, paths) if paths else _no_wait
+        return lambda one: one.block_until_ready(), ""
+    inside = list(everything(result))
+    paths = list({id(one): p for _, p, one in inside if is_concrete(one)}.values())
     leaves = jax.tree.leaves(result, is_leaf=is_lazy)
-    lazy = next((one for _, one in held if is_lazy(one)), None)
+    wait: Wait = partial(_wait_inside, paths)
+    lazy = next((one for _, _, one in inside if is_lazy(one)), None)
     if isinstance(result, types.CoroutineType):
         result.close()
-        wait = _close
+        wait = types.CoroutineType.close
     if lazy is not None:
         where = "" if lazy is result else " inside"
         kind = type(lazy).__name__
@@ -218,16 +173,12 @@ def _way_to_wait(result: Any) -> tuple[Wait, str]:
         return jax.block_until_ready, ""
     if paths or leaves:
         return wait, ""
-    return _wait_for_effects, (
+    return lambda _: jax.effects_barrier(), (
         "returns nothing to wait for: timed until the call had returned and its side "
         "effects were done"
     )
 
 
-def _close(result: Any) -> None:
-    result.close()
-
-
-def _wait_inside(paths: Any, result: Any) -> None:
+def _wait_inside(paths: list[Path], result: Any) -> None:
     for path in paths:
         _wait_for(reach(result, path))

@@ -111,4 +111,5 @@ def as_text(result: Any) -> str:
 def as_html(result: Any) -> str:
     """A table; each measured number is in a ``<span class="measured">``."""
     title, rows, below = _parts(result)
-    return _table.as_html(title, rows, list(map(_table.measured, below)))
+    lines = [f"<p>{_table.measured(line)}</p>" for line in below]
+    return _table.as_html(title, rows, lines)

@@ -9,11 +9,14 @@ import operator
 import types
 import zlib
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import jax
 import numpy as np
+
+from .. import _functions
 
 # How many values are looked through, and how deep: a model's state, not the world.
 _MOST, _DEEPEST = 20_000, 12
@@ -24,7 +27,8 @@ _OPAQUE = (
     types.CodeType, types.FrameType, np.ndarray, np.generic,
 )  # fmt: skip
 
-Path = tuple[tuple[str, Any], ...]
+# How to get from a value to one inside it.
+Path = tuple[Callable[[Any], Any], ...]
 
 
 def is_concrete(value: Any) -> bool:
@@ -39,103 +43,92 @@ def is_lazy(value: Any) -> bool:
     return isinstance(value, Iterator) and not isinstance(value, io.IOBase)
 
 
-def _inside(value: Any) -> Iterator[tuple[str, Any]]:
-    """How to get at what an object holds: by item, by place, by cell, by attribute."""
+def _inside(value: Any) -> Iterator[tuple[str, Callable[[Any], Any]]]:
+    """What an object holds: how each part is written, and how to get it."""
     if isinstance(value, Mapping):
-        yield from (("item", key) for key in list(value))
+        yield from ((f"[{key!r}]", itemgetter(key)) for key in list(value))
     elif isinstance(value, list | tuple | deque):
-        yield from (("item", i) for i in range(len(value)))
+        yield from ((f"[{i}]", itemgetter(i)) for i in range(len(value)))
     elif isinstance(value, set | frozenset):
-        yield from (("member", i) for i in range(len(value)))
+        yield "{}", list
     elif isinstance(value, types.FunctionType):
-        yield from (("cell", i) for i in range(len(value.__closure__ or ())))
-    elif isinstance(value, functools.partial):
-        yield from (("attribute", name) for name in ("func", "args", "keywords"))
-    elif isinstance(value, types.MethodType | types.BuiltinMethodType):
-        yield "attribute", "__self__"
+        yield ".__closure__", attrgetter("__closure__")
     elif not isinstance(value, _OPAQUE):
-        held = getattr(value, "__dict__", None)
-        names = list(held) if isinstance(held, dict) else []
+        names = list(getattr(value, "__dict__", ()))
         for kind in type(value).__mro__:
             slots = kind.__dict__.get("__slots__", ())
             names += (slots,) if isinstance(slots, str) else slots
-        yield from (("attribute", name) for name in names)
-
-
-def _step(value: Any, kind: str, key: Any) -> Any:
-    if kind == "item":
-        return value[key]
-    if kind == "member":
-        return list(value)[key]
-    if kind == "cell":
-        return value.__closure__[key].cell_contents
-    return getattr(value, key)
+        # These hold something that is in neither.
+        names += ["cell_contents"] * isinstance(value, types.CellType)
+        names += ["func", "args", "keywords"] * isinstance(value, functools.partial)
+        is_method = isinstance(value, types.MethodType | types.BuiltinMethodType)
+        names += ["__self__"] * is_method
+        yield from ((f".{name}", attrgetter(name)) for name in names)
 
 
 def reach(value: Any, path: Path) -> Any:
     """Follow a path; None where it leads nowhere any more."""
     try:
-        for kind, key in path:
-            value = _step(value, kind, key)
+        for step in path:
+            value = step(value)
     except (AttributeError, KeyError, IndexError, TypeError, ValueError):
         return None
     return value
 
 
-def everything(value: Any) -> Iterator[tuple[Path, Any]]:
-    """Yield a value and all that it holds, each with how to get at it.
+def everything(value: Any, name: str = "") -> Iterator[tuple[str, Path, Any]]:
+    """Yield a value and all that it holds, each with its name and how to get at it.
 
     An object is looked into once, wherever else it is held.
     """
-    queue: deque[tuple[Path, Any]] = deque([((), value)])
+    queue: deque[tuple[str, Path, Any]] = deque([(name, (), value)])
     seen: dict[int, Any] = {}  # kept alive, so that no other gets its identity
     for _ in range(_MOST):
         if not queue:
             return
-        path, one = queue.popleft()
-        yield path, one
+        name, path, one = queue.popleft()
+        yield name, path, one
         if is_concrete(one) or id(one) in seen or len(path) >= _DEEPEST:
             continue
         seen[id(one)] = one
-        for step in _inside(one):
+        for label, step in _inside(one):
             part = reach(one, (step,))
             if part is not None:
-                queue.append(((*path, step), part))
+                queue.append((name + label, (*path, step), part))
 
 
-def roots(fn: Any, args: Any, kwargs: Any) -> dict[str, Any]:
-    """What a call can change that outlives it: its object, its closure, its arguments.
+def is_of(name: str, others: Iterable[str]) -> bool:
+    """Whether a name is one of others, or of a part of one.
 
-    By the names by which a reader knows them.
+    >>> is_of("rows[0].x", ["rows"]), is_of("rows2", ["rows"])
+    (True, False)
+    """
+    return any(name == one or name.startswith((f"{one}.", f"{one}[")) for one in others)
+
+
+def _roots(fn: Any, args: Any, kwargs: Any) -> dict[str, Any]:
+    """What a call can change that outlives it, by the names that a reader knows.
+
+    Its arguments, its object, and the variables of other scopes that it names.
     """
     found: dict[str, Any] = {f"argument {i}": one for i, one in enumerate(args)}
     found |= kwargs
-    for _ in range(_DEEPEST):
-        if isinstance(fn, functools.partial):
-            found["a bound argument"] = (fn.args, fn.keywords)
-            fn = fn.func
-        elif isinstance(fn, types.MethodType):
-            found["self"] = fn.__self__
-            fn = fn.__func__
-        elif getattr(fn, "__wrapped__", None) is not None:
-            fn = fn.__wrapped__
-        else:
-            break
-    if isinstance(fn, types.FunctionType):
-        found |= _closed_over(fn)
-    elif isinstance(fn, types.BuiltinMethodType):
-        if not isinstance(fn.__self__, types.ModuleType):
-            found["self"] = fn.__self__
-    elif not isinstance(fn, type):
-        found["self"] = fn
+    for layer in _functions.layers(fn):
+        if isinstance(layer, functools.partial):
+            found["a bound argument"] = (layer.args, layer.keywords)
+        elif isinstance(layer, types.FunctionType):
+            found |= _named_in(layer)
+        elif isinstance(layer, types.MethodType | types.BuiltinMethodType):
+            if not isinstance(layer.__self__, types.ModuleType):
+                found["self"] = layer.__self__
+        elif not isinstance(layer, type) and not _functions.is_jitted(layer):
+            found["self"] = layer
     return found
 
 
-def _closed_over(fn: types.FunctionType) -> dict[str, Any]:
+def _named_in(fn: types.FunctionType) -> dict[str, Any]:
     cells = zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True)
-    found = {
-        name: reach(cell, (("attribute", "cell_contents"),)) for name, cell in cells
-    }
+    found = {name: reach(cell, (attrgetter("cell_contents"),)) for name, cell in cells}
     known = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType)
     for name in fn.__code__.co_names:
         value = fn.__globals__.get(name)
@@ -155,36 +148,28 @@ def _token(value: Any) -> Any:
         return type(value), repr(value)
     if isinstance(value, list | tuple | dict | set | frozenset | deque):
         return len(value)
-    return _left(value) if is_lazy(value) else None
-
-
-def _left(value: Any) -> int | None:
-    """How much an iterator still has, as far as it says; a finished generator none."""
     if inspect.isgenerator(value):
         return 0 if value.gi_frame is None else 1
-    try:
-        return operator.length_hint(value, 1)
-    except Exception:  # an iterator of a library's that fails to say
-        return 1
+    # How much an iterator still has, as far as it says.
+    return operator.length_hint(value, 1) if is_lazy(value) else None
 
 
 class State:
     """What a call can change that outlives it, as it was before the call."""
 
     def __init__(self, fn: Any, args: Any, kwargs: Any) -> None:
-        self.roots = roots(fn, args, kwargs)
+        self._roots = _roots(fn, args, kwargs)
         self._kept: list[Any] = []  # so that no other array gets an old one's identity
-        self._before = self._tokens()
+        self._before = {name: token for name, _, token, _ in self._all()}
 
-    def _tokens(self) -> dict[tuple[str, Path], Any]:
-        found = {}
-        for name, root in self.roots.items():
-            for path, one in everything(root):
+    def _all(self) -> Iterator[tuple[str, Callable[[], Any], Any, Any]]:
+        """Each value: its name, how to get it again, its token, and itself."""
+        for name, root in self._roots.items():
+            for label, path, one in everything(root, name):
                 self._kept.append(one)
-                found[name, path] = _token(one)
-        return found
+                yield label, functools.partial(reach, root, path), _token(one), one
 
-    def changed(self) -> list[tuple[str, Path]]:
+    def changed(self) -> dict[str, Callable[[], Any]]:
         """What is another by now: arrays, numbers, the lengths of containers.
 
         Of a container that has another length, only itself.
@@ -192,29 +177,16 @@ class State:
         Raises:
             ValueError: the call used something up: the next one is another call.
         """
-        found: dict[tuple[str, Path], None] = {}
-        for (name, path), now in self._tokens().items():
-            before = self._before.get((name, path))
-            if now == before or any(
-                (name, path[:i]) in found for i in range(len(path))
-            ):
+        found: dict[str, Callable[[], Any]] = {}
+        for name, get, now, value in self._all():
+            before = self._before.get(name)
+            if now == before or is_of(name, found):
                 continue
-            found[name, path] = None
-            value = reach(self.roots[name], path)
+            found[name] = get
             is_counted = isinstance(value, list | dict | set | deque) or is_lazy(value)
             if is_counted and before is not None and now < before:
                 raise ValueError(
-                    f"a call uses up {described(name, path)}: the next one would be "
-                    "another call. Make it anew in each, such as "
-                    "measure(lambda: f(list(items)))"
+                    f"a call uses up {name}: the next one would be another call. Make "
+                    "it anew in each, such as measure(lambda: f(list(items)))"
                 )
-        return list(found)
-
-
-def described(name: str, path: Path) -> str:
-    """A place in words, such as ``self.state``."""
-    parts = (
-        f".{key}" if kind == "attribute" else f"[{key!r}]" if kind == "item" else ""
-        for kind, key in path[:2]
-    )
-    return name + "".join(parts)
+        return found

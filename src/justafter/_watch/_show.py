@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .. import _table
+
 if TYPE_CHECKING:
     from ._log import Log
     from ._record import Record, Trace
@@ -184,84 +186,27 @@ def _trace_lines(history: Sequence[Trace], times: bool) -> list[str]:
     return lines + [f"  and {left} more"] * bool(left)
 
 
-_STYLE = """<style>
-.ja-watch{--ja-ink:#1f2328;--ja-soft:#59636e;--ja-line:#d1d9e0;--ja-mark:#9a3412;
-color:var(--ja-ink);font-size:.95em;max-width:100%;overflow-x:auto}
-@media (prefers-color-scheme:dark){html:not([data-theme=light]) .ja-watch{
---ja-ink:#e6edf3;--ja-soft:#9ea7b3;--ja-line:#3d444d;--ja-mark:#f0a36b}}
-html[data-theme=dark] .ja-watch{
---ja-ink:#e6edf3;--ja-soft:#9ea7b3;--ja-line:#3d444d;--ja-mark:#f0a36b}
-.ja-watch table{border-collapse:collapse;margin:0;width:auto;color:inherit}
-.ja-watch th,.ja-watch td{text-align:left;vertical-align:top;padding:.25em .8em;
-border:0;border-bottom:1px solid var(--ja-line);background:none;color:inherit}
-.ja-watch tr:has(+.all)>*{border-bottom:0}
-.ja-watch .n{text-align:right;font-variant-numeric:tabular-nums}
-.ja-watch .again{color:var(--ja-mark);font-weight:600}
-.ja-watch ol{margin:.3em 0 .3em 1.6em;padding:0}
-.ja-watch li{margin:.15em 0}
-.ja-watch .soft,.ja-watch summary,.ja-watch caption{color:var(--ja-soft)}
-.ja-watch code{background:none;border:0;padding:0;color:inherit}
-</style>"""
-
-
 def as_html(log: Log, times: bool) -> str:
-    """A table; each measured number is in a ``<span class="measured">``."""
-    rows = _rows(log)
+    """A table, and below it the traces of each function that was traced again."""
+    rows, head = _rows(log), _head(times)
     if not rows:
-        return f'{_STYLE}<div class="ja-watch">nothing traced or compiled</div>'
-    titles = _head(times)
-    head = "".join(
-        f'<th scope="col"{_number(0 < i < len(titles) - 1)}>{title}</th>'
-        for i, title in enumerate(titles)
-    )
-    body = "".join(_html_row(row, times) for row in rows)
-    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    return f'{_STYLE}<div class="ja-watch">{table}</div>'
+        return "<p>nothing traced or compiled</p>"
+    fixed = [i for i, title in enumerate(head) if title != "compiling"]
+    table = [tuple(head), *(tuple(_cells(row, times)) for row in rows)]
+    traces = [_html_traces(row.name, row.record, times) for row in rows if row.record]
+    return _table.as_html("", table, traces, fixed)
 
 
-def _number(is_number: bool) -> str:
-    return ' class="n"' if is_number else ""
-
-
-def _html_row(row: _Row, times: bool) -> str:
-    name, traces, compilations, *middle, why = map(html.escape, _cells(row, times))
-    record = row.record
-    again = ' class="n again"' if record and record.traces > 1 else ' class="n"'
-    details = _html_traces(record.history, times) if record else ""
-    title = f"<code>{name}</code>" if record else name
-    took = "".join(
-        f'<td class="n"><span class="measured">{cell}</span></td>' for cell in middle
-    )
-    return (
-        f'<tr><th scope="row">{title}</th><td{again}>{traces}</td>'
-        f'<td class="n">{compilations}</td>{took}<td>{why}</td></tr>{details}'
-    )
-
-
-def _html_traces(history: Sequence[Trace], times: bool) -> str:
-    if not _is_listed(history, times):
+def _html_traces(name: str, record: Record, times: bool) -> str:
+    if not _is_listed(record.history, times):
         return ""
-    shown, left = _shown(history)
+    shown, left = _shown(record.history)
     items = "".join(
-        f"<li><code>{html.escape(trace.call)}</code>{_html_where(trace)}"
-        f'{_html_time(trace, times)}<br><span class="soft">'
-        f"{html.escape(_reasons(trace))}</span></li>"
+        f"<li><code>{html.escape(trace.call)}</code>{html.escape(_where(trace))}"
+        f"{f' {_table.measured(_milliseconds(trace.seconds))}' if times else ''}"
+        f"<br><small>{html.escape(_reasons(trace))}</small></li>"
         for trace in shown
     )
-    more = f'<p class="soft">and {left} more</p>' if left else ""
-    return (
-        # A row of its own: on a phone the last column has no room for a list.
-        f'<tr class="all"><td colspan="{len(_head(times))}"><details open>'
-        f"<summary>trace by trace</summary><ol>{items}</ol>{more}</details></td></tr>"
-    )
-
-
-def _html_where(trace: Trace) -> str:
-    where = html.escape(_where(trace))
-    return f'<span class="soft">{where}</span>' if where else ""
-
-
-def _html_time(trace: Trace, times: bool) -> str:
-    if not times:
-        return ""
-    return f' <span class="measured">{_milliseconds(trace.seconds)}</span>'
+    more = f"<p>and {left} more</p>" if left else ""
+    title = f"<summary>{html.escape(name)}, trace by trace</summary>"
+    return f"<details open>{title}<ol>{items}</ol>{more}</details>"

@@ -57,7 +57,7 @@ class Signature:
     """All that a trace depends on."""
 
     fun: Callable[[], Any]
-    makers: tuple[str, ...]  # what made it of the function that it is counted under
+    depth: int  # how many wrappers it has around the function it is counted under
     leaves: dict[str, Leaf]
     static: dict[str, Any]
     hashes: dict[str, int]  # of the static values: they may be changed in place
@@ -204,7 +204,7 @@ def signature_of(
         )
     found = Signature(
         fun=weak_reference(call.fun),
-        makers=_functions.makers(call.fun),
+        depth=len([*_functions.layers(call.fun)]),
         leaves=leaves,
         static=parts.static,
         hashes={name: hash(value) for name, value in parts.static.items()},

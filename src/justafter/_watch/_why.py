@@ -69,10 +69,8 @@ def _apart_by(new: Signature, old: Signature) -> tuple[bool, int]:
 
 
 def _another_function(new: Signature, earlier: Sequence[Signature]) -> Reason:
-    if new.makers and all(old.makers != new.makers for old in earlier):
-        names = " of ".join(new.makers)
-        text = f"what was traced is made of it, by {names}"
-        return Reason("transformation", text)
+    if new.depth > 1 and all(old.depth != new.depth for old in earlier):
+        return Reason("transformation", "what was traced is made of it")
     text = "made anew, and JAX caches by function object"
     return Reason("fresh function object", text)
 

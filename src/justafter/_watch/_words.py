@@ -160,10 +160,7 @@ def _rebound(name: str, old: Any, new: Any) -> Iterator[Change]:
 
 def _parts(value: Any) -> Iterator[tuple[str, Any]]:
     """The parts of a container or a plain object, each with how it is written."""
-    if type(value).__name__ == "GraphDef" and hasattr(value, "attributes"):
-        yield from _graph("", iter(value.nodes), iter(value.attributes))
-        yield ".nodes", value.nodes
-    elif isinstance(value, Mapping):
+    if isinstance(value, Mapping):
         yield from ((f"[{key!r}]", part) for key, part in value.items())
     elif is_dataclass(value) and not isinstance(value, type):
         yield from ((f".{f.name}", getattr(value, f.name, None)) for f in fields(value))
@@ -173,22 +170,6 @@ def _parts(value: Any) -> Iterator[tuple[str, Any]]:
         yield from ((f"[{i}]", part) for i, part in enumerate(value))
     elif _is_plain_object(value):
         yield from ((f".{key}", part) for key, part in vars(value).items())
-
-
-def _graph(
-    path: str, nodes: Iterator[Any], attributes: Iterator[Any]
-) -> Iterator[tuple[str, Any]]:
-    """The fixed attributes in a graph that Flax NNX has split off, with their paths.
-
-    It keeps two flat lists, and says with each node how many attributes are its own.
-    """
-    for _ in range(getattr(next(nodes, None), "num_attributes", 0)):
-        key, kept = next(attributes)
-        part = f"{path}.{key}" if isinstance(key, str) else f"{path}[{key!r}]"
-        if type(kept).__name__ == "NodeAttr":
-            yield from _graph(part, nodes, attributes)
-        elif hasattr(kept, "value"):
-            yield part, kept.value
 
 
 def _is_plain_object(value: Any) -> bool:
@@ -273,7 +254,7 @@ def _tree_changes(
     if before is None or now is None or before[0] is not now[0]:
         yield path or "the call", f"was {_kind(old)}, now {_kind(new)}"
         return
-    keys = [_keys(*before, old), _keys(*now, new)]
+    keys = [_keys(old), _keys(new)]
     if not path and before[0] is tuple and len(keys[1]) == 2:  # positional and named
         yield from _pairs(old.children(), new.children(), names)
         return
@@ -330,31 +311,17 @@ def _node(tree: Any) -> tuple[Any, Any] | None:
     return None if data is None else (data[0], data[1])
 
 
-def _keys(kind: Any, data: Any, tree: Any) -> list[str]:
-    count = len(tree.children())
-    if kind is dict:
-        return [f"[{key!r}]" for key in data]
-    if kind in (list, tuple):
-        return [f"[{i}]" for i in range(count)]
-    if hasattr(kind, "_fields"):
-        return [f".{name}" for name in kind._fields]
-    names = [f.name for f in fields(kind)] if is_dataclass(kind) else []
-    if len(names) == count:
-        return [f".{name}" for name in names]
-    return _registered(tree) or [f"<part {i}>" for i in range(count)]
-
-
-def _registered(tree: Any) -> list[str]:
-    """The keys that a class has given its children, as JAX writes them."""
-    node = _opened(tree)
+def _keys(tree: Any) -> list[str]:
+    """The keys of a node's children, as JAX writes them."""
+    count, node = len(tree.children()), _opened(tree)
     try:
         pairs, _ = jax.tree_util.tree_flatten_with_path(
             node, is_leaf=lambda one: one is not node
         )
     except Exception:  # a class without keys, or one that was not filled
-        return []
+        pairs = []
     keys = [jax.tree_util.keystr(path) for path, _ in pairs]
-    return keys if len(keys) == len(tree.children()) else []
+    return keys if len(keys) == count else [f"<part {i}>" for i in range(count)]
 
 
 def _appeared_or_went(path: str, old: list[str], new: list[str]) -> Iterator[Change]:

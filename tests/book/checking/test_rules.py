@@ -10,9 +10,10 @@ import pytest
 
 from executed_book.checking.rules import announcement, check_run, failed, has_assert
 from executed_book.errors import PageError
-from executed_book.model import Cell, CellResult, Failure, Value, ValueResult
+from executed_book.model import Cell, CellResult, Failure, Statement, Value, ValueResult
+from executed_book.settings import RULES
 
-from ..made import chapter, executed, gave, printed, raised, shown
+from ..made import GPU, chapter, executed, figure, gave, printed, raised, shown
 
 
 def wrong(cell: Cell | str, result: CellResult, *rules: str, **run: Any) -> list[str]:
@@ -21,12 +22,34 @@ def wrong(cell: Cell | str, result: CellResult, *rules: str, **run: Any) -> list
     return [f"{e.line}: {e.message}\n{e.hint}" for e in errors]
 
 
+def test_a_cell_that_gives_something_is_fine():
+    assert wrong("x", gave(printed("a"), shown("3")), *RULES) == []
+
+
 # -- failures
 
 
 def needing(**needs: set[int]) -> Any:
     """Which cells a cell needs, by numbers such as `c3={1}`."""
     return lambda number: needs.get(f"c{number}", set())
+
+
+def test_a_failure_that_nobody_announced_is_told_with_its_announcement():
+    made = executed(chapter("x"), raised("KeyError", "'a'", line=3))
+    [error], spoilt = failed(made, needing())
+    assert (error.line, error.message) == (12, "cell 1 raised KeyError")
+    assert error.hint.endswith("write :raises: \"KeyError: 'a'\"")
+    assert error.detail == "Traceback\nKeyError: 'a'"
+    assert spoilt == {1}
+
+
+def test_a_failure_makes_sentences_false():
+    sentence = Statement("Every one.", 4, ("all",))
+    made = executed(
+        chapter(Cell(1, "x", 5, check="all"), statements=(sentence,)), raised()
+    )
+    [error], _ = failed(made, needing())
+    assert error.message.endswith("so that this does not hold: line 4, “Every one.”")
 
 
 def test_what_needs_a_failed_cell_is_told_with_it():
@@ -46,11 +69,27 @@ def test_what_is_needed_is_only_asked_once_a_cell_has_failed():
     assert failed(executed(chapter("a", "b"), gave(), gave()), never) == ([], set())
 
 
+@pytest.mark.parametrize(
+    "fields", [{"may_raise": True}, {"raises": "ValueError: other"}]
+)
+def test_a_failure_that_is_announced_is_no_failure(fields):
+    made = executed(chapter(Cell(1, "x", 1, **fields)), raised())
+    assert failed(made, needing()) == ([], set())
+
+
 def test_printing_too_much_cannot_be_announced():
     over = CellResult(failure=Failure("OutputLimit", (), "1,000", 1, ""))
     made = executed(chapter(Cell(1, "x", 7, may_raise=True)), over)
     [error], _ = failed(made, needing())
     assert (error.line, error.message) == (7, "cell 1 printed over 1,000 characters")
+
+
+def test_where_a_cell_is_known_to_fail_it_spoils_others_and_is_not_told():
+    known = Cell(1, "x", 1, fails_on="gpu: no kernel")
+    made = executed(chapter(known, "y"), raised(), raised(), provenance=GPU)
+    assert failed(made, needing(c2={1})) == ([], {1, 2})
+    [error], _ = failed(executed(chapter(known), raised()), needing())
+    assert error.message == "cell 1 raised ValueError"
 
 
 @pytest.mark.parametrize(
@@ -87,11 +126,25 @@ def test_an_announced_failure_that_is_another(said):
     assert 'write :raises: "ValueError: bad"' in told
 
 
+def test_an_announced_failure_that_does_not_come():
+    [told] = wrong(Cell(1, "x", 5, raises="ValueError: bad"), gave())
+    assert told.startswith("5: cell 1 announces ValueError and raises nothing\ndrop")
+
+
 def test_a_class_alone_announces_a_failure_without_words():
     assert wrong(Cell(1, "x", 5, raises="ValueError"), raised(message="")) == []
 
 
 WARNED = gave(printed("UserWarning: careful\n", "stderr"))
+
+
+def test_stderr_is_announced_where_the_rule_holds():
+    assert wrong("x", WARNED) == []
+    [told] = wrong("x", WARNED, "stderr")
+    assert told.startswith("10: cell 1 writes to stderr")
+    assert 'write :warns: "UserWarning: careful"' in told
+    noted = gave(printed("[INFO] step 3\n", "stderr"))
+    assert 'write :warns: "INFO"' in wrong("x", noted, "stderr")[0]
 
 
 def test_an_announced_warning_is_looked_for_whatever_the_rules():
@@ -141,6 +194,16 @@ def test_noise_is_looked_for_in_all_that_is_shown_and_shown_with_its_line():
     assert [error.detail for error in errors] == ["an <A at 0x7f00123456>"]
 
 
+def test_a_figure_and_its_text_belong_together():
+    drawn, described = gave(figure()), Cell(1, "x", 5, alt="A line")
+    assert wrong(described, drawn, "figures") == []
+    assert wrong("x", drawn) == []
+    [told] = wrong("x", drawn, "figures")
+    assert told.startswith("10: cell 1 shows a figure without alternative text")
+    [told] = wrong(described, gave(), "figures")
+    assert told.startswith("5: cell 1 describes a figure and shows none")
+
+
 def test_values_that_could_not_be_had():
     value, late = Value("value", "y", 12), Value("value", "z", 2)
     bad = ValueResult(error="NameError: y")
@@ -159,6 +222,12 @@ def test_spoilt_cells_are_not_looked_at():
     made = executed(chapter("x", "y"), WARNED, WARNED)
     errors = check_run(made, ["stderr"], spoilt={1})
     assert [error.line for error in errors] == [20]
+
+
+def test_cells_that_are_to_fail_here_are_not_looked_at():
+    fails = Cell(1, "x", 5, fails_on="gpu: no kernel")
+    assert wrong(fails, WARNED, "stderr", provenance=GPU) == []
+    assert len(wrong(fails, WARNED, "stderr")) == 1
 
 
 def measured(source: str, tag: str = "measured") -> Cell:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import pytest
 
 from executed_book.checking.text import (
+    error_text,
     has_figure,
     has_value,
     pinned_text,
+    printed_text,
     shown_texts,
+    stderr_text,
 )
 from executed_book.model import ValueResult
 
@@ -20,6 +23,17 @@ ERROR = {
     "evalue": "m\n",
     "traceback": ["Traceback", "  Cell 3, line 1"],
 }
+
+
+def test_what_outputs_show():
+    outputs = [
+        {"output_type": "stream", "name": "stdout", "text": "a\n"},
+        {"output_type": "stream", "name": "stderr", "text": "warning\n"},
+        {"output_type": "display_data", "data": {"image/png": ""}},
+        {"output_type": "stream", "name": "stdout", "text": "b\n"},
+        {"output_type": "error", "ename": "TypeError", "evalue": "m", "traceback": []},
+    ]
+    assert printed_text(outputs) == "a\nb\nTypeError: m"
 
 
 def test_pinned_is_everything_in_its_order():
@@ -63,6 +77,11 @@ def test_shown_is_every_format_of_text_and_the_values_below():
     ]
 
 
+def test_what_went_to_stderr():
+    result = gave(printed("a\n", "stderr"), printed("b\n"), printed("c\n", "stderr"))
+    assert stderr_text(result) == "a\nc\n"
+
+
 @pytest.mark.parametrize(
     ("result", "has_one"),
     [
@@ -79,3 +98,7 @@ def test_a_figure_is_any_image(result, has_one):
 def test_a_value_is_what_the_last_expression_gave():
     assert has_value(gave(printed("a"), shown("3")))
     assert not has_value(gave(printed("a"), figure()))
+
+
+def test_an_error_is_its_class_and_message():
+    assert error_text(ERROR) == "TypeError: m"

@@ -14,6 +14,7 @@ import pytest
 
 from executed_book.commands import line
 from executed_book.commands.line import main
+from executed_book.errors import BookError
 
 
 @pytest.fixture(autouse=True)
@@ -29,6 +30,13 @@ def signals(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def parsed(*arguments: str) -> argparse.Namespace:
     return line._parser().parse_args(arguments)
+
+
+def test_defaults_are_those_of_this_repository():
+    options = parsed("build")
+    assert (options.source, options.config) == (Path("docs"), Path("conf"))
+    assert (options.output, options.jobs) == (Path("_build/html"), None)
+    assert parsed("releases").page == Path("docs/releases.md")
 
 
 def test_chapters_and_options_may_be_named_several_times():
@@ -89,6 +97,31 @@ def failing(error: BaseException) -> Any:
     return fail
 
 
+def test_all_went_well(running, capsys):
+    assert running(lambda: None) == 0
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_problem_of_the_book_is_said_as_it_is(running, capsys):
+    assert running(failing(BookError("docs/a.md:1: odd"))) == 1
+    assert capsys.readouterr().err == "\ndocs/a.md:1: odd\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (
+            OSError(28, "No space left on device", "/x/a"),
+            "No space left on device (/x/a",
+        ),
+        (OSError("odd"), "odd"),
+    ],
+)
+def test_what_the_disk_says(running, capsys, error, said):
+    assert running(failing(error)) == 1
+    assert capsys.readouterr().err.startswith(f"\nthe disk says: {said}")
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it_with_one_line(running, capsys, number):
     status = running(lambda: signal.raise_signal(number), stopped="it stands")
@@ -122,6 +155,10 @@ def test_what_else_python_drops_is_told_as_always(running, capsys):
     assert "ValueError: odd" in capsys.readouterr().err
 
 
+def test_an_interrupt_by_python_itself_is_one_too(running):
+    assert running(failing(KeyboardInterrupt())) == 130
+
+
 def test_a_mistake_of_ours_is_kept_in_a_file(running, capsys):
     assert running(failing(ZeroDivisionError("oops"))) == 1
     first, way_out = capsys.readouterr().err.strip().splitlines()
@@ -129,3 +166,16 @@ def test_a_mistake_of_ours_is_kept_in_a_file(running, capsys):
     log = Path(way_out.rpartition("what stands in ")[2])
     assert "Traceback" in log.read_text()
     log.unlink()
+
+
+def test_every_command_has_something_to_run():
+    for arguments in (
+        ["build"],
+        ["execute"],
+        ["verify"],
+        ["claims"],
+        ["pin"],
+        ["record"],
+        ["releases"],
+    ):
+        assert parsed(*arguments).run.__name__ == f"_{arguments[0]}"

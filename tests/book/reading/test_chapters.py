@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
+from executed_book.errors import PageError
 from executed_book.reading.chapters import Reading, decode, docname_of, read_page
 
 FRONT = "---\nfile_format: mystnb\n---\n"  # three lines
@@ -50,10 +53,33 @@ def test_values_belong_to_the_cell_above_them(tmp_path):
     assert second.values == ()
 
 
+def test_a_page_without_a_format_has_no_chapter_and_may_have_no_cell(tmp_path):
+    assert read(tmp_path, "# Text\n\n`x`\n").chapter is None
+    reading = read(tmp_path, "# Text\n\n```{code-cell}\nx\n```\n")
+    assert reading.chapter is None
+    assert told(reading) == [
+        (
+            3,
+            "a code cell on a page that does not execute",
+            "add 'file_format: mystnb' to the page's front matter",
+        )
+    ]
+
+
 def test_sentences_are_read_on_pages_of_either_kind(tmp_path):
     for text in ("Every one. {check}`a`\n", FRONT + "Every one. {check}`a`\n"):
         [statement] = read(tmp_path, text).statements
         assert (statement.text, statement.checks) == ("Every one.", ("a",))
+
+
+def test_a_role_that_needs_a_running_kernel_is_refused(tmp_path):
+    reading = read(tmp_path, FRONT + "\nIt is {eval}`x`.\n")
+    [(line, message, hint)] = told(reading)
+    assert (line, message) == (
+        5,
+        "{eval}`x` asks a running kernel, and there is none",
+    )
+    assert "write {value}`x`" in hint
 
 
 def test_a_cell_may_stand_in_a_file_of_its_own(tmp_path):
@@ -70,6 +96,13 @@ def test_a_cell_may_stand_in_a_file_of_its_own(tmp_path):
             "name a file by its path from this page's folder",
         )
     ]
+
+
+def test_typed_numbers_are_found_where_the_rule_holds(tmp_path):
+    for text in ("It took 12 ms.\n", FRONT + "It took 12 ms.\n"):
+        assert told(read(tmp_path, text)) == []
+        [(_, message, _)] = told(read(tmp_path, text, "numbers"))
+        assert message == "a measured number typed by hand: '12 ms'"
 
 
 def test_unknown_options_are_refused_where_the_rule_holds_and_never_in_notebooks(
@@ -95,6 +128,25 @@ def test_a_notebooks_kernel_is_its_writers_own(tmp_path):
     assert reading.chapter.cells[0].source == "x = 1\nx"
 
 
+def test_what_is_no_notebook_is_told(tmp_path):
+    reading = read(tmp_path, "{", name="one.ipynb")
+    [(line, message, hint)] = told(reading)
+    assert line == 1
+    assert message.startswith("not a notebook: JSONDecodeError")
+    assert hint == "save it anew from Jupyter, or remove it"
+    assert reading.chapter is None
+
+
+def test_everything_that_is_wrong_is_told_and_the_chapter_is_still_read(tmp_path):
+    text = (
+        "---\nfile_format: mystnb\nkernelspec: {name: julia}\nexecuted_book: 5\n---\n"
+        "```{code-cell}\n:raises: 'Oh no'\nx\n```\n"
+    )
+    reading = read(tmp_path, text)
+    assert [line for line, *_ in told(reading)] == [3, 4, 6]
+    assert reading.chapter is not None
+
+
 def test_a_quoted_count_is_noted(tmp_path):
     assert read(tmp_path, "{receipts}`sentences` of them\n").has_counts
     assert not read(tmp_path, "receipts\n").has_counts
@@ -113,6 +165,14 @@ def test_a_text_has_plain_line_ends_and_no_mark(tmp_path):
     path = tmp_path / "one.md"
     path.write_bytes(b"\xef\xbb\xbfa\r\nb\rc\n")
     assert decode(path) == "a\nb\nc\n"
+
+
+def test_a_byte_that_is_not_utf8_is_told_at_its_line(tmp_path):
+    path = tmp_path / "one.md"
+    path.write_bytes(b"a\nb\ncaf\xe9\n")
+    with pytest.raises(PageError) as caught:
+        decode(path)
+    assert (caught.value.line, caught.value.message) == (3, "byte 0xe9 is not UTF-8")
 
 
 def test_the_name_of_a_page(tmp_path):

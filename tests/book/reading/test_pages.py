@@ -42,6 +42,16 @@ def test_patterns_are_sphinxs(source):
     assert names(source, left) == ["b.md"]
 
 
+def test_two_files_of_one_name_are_told_and_the_first_is_read(source):
+    (source / "b.ipynb").write_text('{"nbformat": 4, "cells": []}')
+    chapters, [error] = find_chapters(source, exclude=["_*"])
+    assert [c.path.name for c in chapters if c.docname == "b"] == ["b.ipynb"]
+    assert (error.path.name, error.message) == (
+        "b.md",
+        "b.ipynb beside it gives the same page",
+    )
+
+
 def test_pages_that_are_not_executed_are_not_read(source):
     (source / "b.md").write_text(CHAPTER + "\n{eval}`x`\n")
     assert len(read_pages(source, exclude=["_*"])[1]) == 1

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -36,3 +38,20 @@ def test_the_last_words_of_an_end_that_is_gone_are_heard(ends):
     assert other.arrived() == [{"at": "end"}]
     assert not other.is_open
     assert other.receive() is None
+
+
+def test_a_fork_of_the_owner_says_nothing_and_ends():
+    code = (
+        "import os, socket\n"
+        "from executed_book.running.channel import Channel\n"
+        "one, other = map(Channel, socket.socketpair())\n"
+        "child = os.fork()\n"
+        "if not child:\n"
+        "    one.send(at='fork')\n"
+        "    os._exit(7)\n"
+        "print(os.waitpid(child, 0)[1], other.arrived())\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout == "0 []\n"

@@ -12,12 +12,24 @@ from rich.console import Console
 
 from executed_book.errors import PageError
 from executed_book.model import Cell, Chapter, Value, to_plain
-from executed_book.running.chapters import ChapterTask, Finished, sets_what_imports_read
+from executed_book.running.chapters import (
+    ChapterTask,
+    Finished,
+    sets_what_imports_read,
+)
 from executed_book.running.progress import Progress
 from executed_book.settings import Settings
 
 from ..made import chapter, gave, printed
 
+DONE = {
+    "at": "done",
+    "platform": "cpu",
+    "device_kind": "cpu",
+    "device_count": 2,
+    "modules": ["numpy"],
+    "uses": {},
+}
 RESULT = to_plain(gave(printed("1\n"), seconds=0.5))
 VALUE = Value("value", "x + 1", 15)
 CHAPTER = chapter(
@@ -84,12 +96,25 @@ def test_a_chapter_that_has_to_start_afresh_forgets_what_it_gave():
 
 @pytest.mark.parametrize(
     ("status", "cause"),
-    [(3, "exit code 3"), (-200, "signal 200")],
+    [
+        (3, "exit code 3"),
+        (-9, "SIGKILL"),
+        (-200, "signal 200"),
+        (None, "with all that watched it"),
+    ],
 )
 def test_how_a_process_ended(status, cause):
     error = Task().hears({"at": "cell", "number": 2}).ends(status)
     assert (error.line, error.message) == (20, f"cell 2 killed its process ({cause})")
     assert error.hint == "run the cell in a plain Python process to see why"
+
+
+def test_the_last_words_of_a_process_are_told():
+    error = Task().hears({"at": "cell", "number": 2}).ends(-6, words="boiler on fire")
+    assert (error.detail, error.hint) == (
+        "boiler on fire",
+        "what it said last stands above",
+    )
 
 
 @pytest.mark.parametrize(
@@ -103,7 +128,11 @@ def test_how_a_process_ended(status, cause):
             15,
             "a value in the text",
         ),
-        ([{"at": "cell", "number": 2}, {"at": "values", "number": 2}], 20, "cell 2"),
+        (
+            [{"at": "cell", "number": 2}, {"at": "values", "number": 2}],
+            20,
+            "cell 2",
+        ),
         ([{"at": "cell", "number": 2}, {"at": "end"}], 20, "the end of the chapter"),
     ],
 )
@@ -131,6 +160,28 @@ def test_a_chapter_that_broke_the_shell_tells_how():
     error = task.ends(0)
     assert error.message == "cell 1 broke the process that runs it"
     assert error.detail == "Traceback"
+
+
+def test_what_is_written_below_python_is_limited_as_well():
+    task = Task(output_limit=1000).hears({"at": "cell", "number": 1})
+    little: Any = SimpleNamespace(wrote_below=lambda: 8000)
+    much: Any = SimpleNamespace(wrote_below=lambda: 8001)
+    assert task.may_go_on(little)
+    assert not task.may_go_on(much)
+    assert task.ends(None).message == "cell 1 printed over 1,000 characters"
+
+
+def test_cells_that_ran_before_the_end_are_looked_at():
+    task = Task().hears(
+        {"at": "cell", "number": 1},
+        {"at": "result", "number": 1, "result": RESULT},
+        {"at": "cell", "number": 2},
+    )
+    task.ends(-9)
+    partial = task.so_far()
+    assert partial is not None
+    assert [cell.number for cell, _ in partial] == [1]
+    assert partial.run.provenance.platform == ""
 
 
 @pytest.mark.parametrize(

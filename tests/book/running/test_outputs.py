@@ -26,6 +26,21 @@ def test_text_of_one_stream_is_joined_until_something_comes_between():
     assert outputs.items()[-1]["text"] == "ef"
 
 
+def test_a_value_has_its_number_and_a_display_none():
+    outputs = Outputs(100)
+    outputs.rich("execute_result", {"text/plain": "3"}, {"a": 1}, 7)
+    outputs.rich("display_data", {"text/plain": "4"}, {}, 7)
+    assert outputs.items() == [
+        {
+            "output_type": "execute_result",
+            "data": {"text/plain": "3"},
+            "metadata": {"a": 1},
+            "execution_count": 7,
+        },
+        {"output_type": "display_data", "data": {"text/plain": "4"}, "metadata": {}},
+    ]
+
+
 def test_bytes_are_kept_as_notebooks_have_them():
     outputs = Outputs(100)
     outputs.rich("display_data", {"image/png": b"\x89PNG"}, {}, 0)
@@ -51,6 +66,10 @@ def test_a_limit_is_one_for_all_text_of_a_cell():
         outputs.stream("stdout", "g")
     outputs.clear()
     assert (outputs.is_over, outputs.items()) == (False, [])
+
+
+def test_no_cell_catches_the_limit_by_catching_exceptions():
+    assert not issubclass(OutputLimit, Exception)
 
 
 def test_a_picture_is_no_text():

@@ -141,6 +141,12 @@ def test_tasks_run_to_their_ends_and_are_heard_to_the_last_word(threads):
     assert list(threads.root.iterdir()) == [], "their folders are gone"
 
 
+def test_a_task_that_asks_for_it_is_started_again(threads):
+    task = Said("words", again=2)
+    Pool(threads, 2).run([task])
+    assert (threads.started, task.ends) == (3, [(0, False)] * 3)
+
+
 def test_a_tick_comes_while_tasks_run(threads):
     ticks = []
     Pool(threads, 1, lambda: ticks.append(1)).run([Said("a")])

@@ -50,6 +50,12 @@ def test_a_log_says_what_is_to_do_and_each_chapter_that_ends(progress, log, cloc
     ]
 
 
+def test_one_chapter_is_one(progress, log):
+    with progress.chapters(CHAPTERS[:1], set()):
+        pass
+    assert log.getvalue() == "1 chapter: 1 unchanged, 0 to execute (0 cells)\n"
+
+
 def test_a_long_chapter_gives_a_sign_of_life_now_and_then(progress, log, clock):
     with progress.chapters(CHAPTERS, {"one"}):
         progress.started("one")
@@ -68,7 +74,10 @@ def test_steps_are_told_seldom_and_at_the_end(progress, log, clock):
         clock[0] = 20.0
         step()
         step()
-    assert log.getvalue().splitlines() == ["  2/3 programs run", "  3/3 programs run"]
+    assert log.getvalue().splitlines() == [
+        "  2/3 programs run",
+        "  3/3 programs run",
+    ]
 
 
 def test_what_is_said_is_not_taken_for_markup_and_not_wrapped(progress, log):

@@ -36,6 +36,11 @@ def test_an_exit_is_no_failure(tmp_path, text, status):
     assert ran(text, tmp_path) == (status, None)
 
 
+def test_what_a_program_exits_with_is_said(tmp_path, capsys):
+    ran("raise SystemExit('no such file')", tmp_path)
+    assert capsys.readouterr().err == "no such file\n"
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -57,7 +62,10 @@ def test_a_program_is_compiled_by_its_own_rules_alone(tmp_path):
     text = "def f(x: unknown_name): pass"
     if sys.version_info >= (3, 14):
         text += "\nf.__annotations__"
-    assert ran(text, tmp_path) == (1, "NameError: name 'unknown_name' is not defined")
+    assert ran(text, tmp_path) == (
+        1,
+        "NameError: name 'unknown_name' is not defined",
+    )
 
 
 ENDS = """

@@ -90,6 +90,14 @@ def test_what_is_written_below_is_counted_and_its_end_told(ends):
     assert len(worker.last_words()) < 1600
 
 
+def test_closing_a_worker_removes_its_folder(tmp_path):
+    made = Ends(tmp_path / "3")
+    (made.worker.folder / "file").touch()
+    made.worker.close(patience=0.0)
+    made.close()
+    assert not (tmp_path / "3").exists()
+
+
 def test_a_worker_has_its_folder_until_it_has_ended(tmp_path):
     made = Ends(tmp_path / "4")
     seen = []

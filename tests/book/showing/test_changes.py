@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -28,6 +29,17 @@ def env(tmp_path: Path) -> Any:
     )
     note_contents(made)
     return made
+
+
+def test_nothing_changed(env, tmp_path):
+    os.utime(tmp_path / "one.md", (1, 1))
+    assert changed_pages(env) == set()
+
+
+def test_a_page_that_is_older_and_another(env, tmp_path):
+    (tmp_path / "one.md").write_text("other")
+    os.utime(tmp_path / "one.md", (1, 1))
+    assert changed_pages(env) == {"one"}
 
 
 @pytest.mark.parametrize("content", ["other", None])

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from executed_book.book import Book, ExecutedPage
-from executed_book.checking.receipts import Counts
+from executed_book.checking.receipts import Counts, PageText
 from executed_book.errors import PageError
 from executed_book.programs.snippets import Snippets
 from executed_book.reading.chapters import read_page
@@ -56,6 +56,13 @@ def test_a_build_is_found_by_its_application(showing):
     assert showing.counts.sentences == 3
 
 
+def test_a_page_is_the_notebook_of_its_run(showing):
+    made = showing.notebook("one", TEXT)
+    assert made is not None
+    assert made["cells"][1]["outputs"] == [printed("a\n")]
+    assert showing.notebook("text", "# Text") is None
+
+
 def test_another_extension_may_change_the_text_and_not_the_code(showing):
     made = showing.notebook("one", TEXT.replace("# One", "# Two\n\nMore."))
     assert made is not None
@@ -88,6 +95,26 @@ def reading(showing: Showing) -> Any:
     return SimpleNamespace(
         found_docs={"one"}, srcdir=source, dependencies={}, doc2path=source.joinpath
     )
+
+
+def test_pages_whose_runs_are_others_are_read_anew(showing):
+    env = reading(showing)
+    assert outdated(showing, env) == ["one"]
+    assert outdated(showing, env) == []
+    page = showing.book.pages["one"]
+    other = executed(page.executed.chapter, gave(), seal="other")
+    showing.book.pages["one"] = ExecutedPage(other, page.snippets)
+    assert outdated(showing, env) == ["one"]
+
+
+def test_pages_that_quote_counts_follow_them(showing):
+    text = PageText("counts", Path("counts.md"), (), (), {}, has_counts=True)
+    env = reading(showing)
+    showing.book.texts = [text]
+    assert outdated(showing, env) == ["counts", "one"]
+    assert outdated(showing, env) == []
+    showing.book.counts = Counts(4)
+    assert outdated(showing, env) == ["counts"]
 
 
 def test_what_is_wrong_with_the_book_stops_sphinx(showing):

@@ -5,14 +5,20 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from docutils import nodes
 from docutils.utils import new_document
 
+from executed_book.checking.receipts import Counts
 from executed_book.model import Cell, Statement
 from executed_book.showing.receipts import (
+    COUNTS,
     CheckRole,
+    CountRole,
     NoCheckRole,
     Receipts,
+    claim_anchor,
+    claims_of,
     names_of_ticks,
     receipts_of,
 )
@@ -24,6 +30,16 @@ STATEMENTS = (
     Statement("Two.", 2),
     Statement("Three.", 3, ("a",)),
 )
+
+
+def test_each_sentence_has_a_place_of_its_own():
+    made = chapter(statements=STATEMENTS)
+    assert [(name, place, s.text) for name, place, s in claims_of(made)] == [
+        ("a", "claim-a", "One."),
+        ("b", "claim-b", "One."),
+        ("a", "claim-a-2", "Three."),
+    ]
+    assert claim_anchor("a", 3) == "claim-a-3"
 
 
 def test_a_receipt_says_when_and_where_a_check_passed_and_what_it_holds():
@@ -59,6 +75,21 @@ class Reading:
         return found
 
 
+def test_ticks_lead_to_their_checks_and_agree_with_the_receipts():
+    reading = Reading()
+    ticks = [
+        tick.astext()
+        for text in ("a, carry-type", "a")
+        for tick in reading.ask(CheckRole(), text)
+    ]
+    assert [tick.split('id="')[1].split('"')[0] for tick in ticks] == [
+        "claim-a",
+        "claim-carry-type",
+        "claim-a-2",
+    ]
+    assert 'href="#check-carry-type"' in ticks[1]
+
+
 def test_no_two_ticks_of_a_page_have_one_name():
     ticks = Reading().ask(CheckRole(), "sum, shape, sum, last")
     one = {"claim-sum": "It is one.", "claim-shape": "It is one."}
@@ -78,6 +109,18 @@ def test_a_mark_without_a_check_shows_nothing():
     [problem] = reading.ask(NoCheckRole(), "obvious")
     assert isinstance(problem, nodes.problematic)
     assert reading.said == ["7: 'obvious' is not one of definition, instruction, title"]
+
+
+def test_counts_are_those_of_the_book_when_they_are_asked_for():
+    counts = [Counts(sentences=1234, universal_bound=5)]
+    role = CountRole(lambda: counts[0])
+    reading = Reading()
+    assert [n.astext() for n in reading.ask(role, "sentences")] == ["1,234"]
+    assert [n.astext() for n in reading.ask(role, "universal-bound")] == ["5"]
+    counts[0] = Counts(sentences=7)
+    assert [n.astext() for n in reading.ask(role, "sentences")] == ["7"]
+    reading.ask(role, "sentence")
+    assert reading.said == [f"7: 'sentence' is no count: there are {', '.join(COUNTS)}"]
 
 
 def cell(receipt: dict[str, Any] | None, has_source: bool = True) -> nodes.container:
@@ -103,11 +146,29 @@ def applied(*parts: nodes.Node) -> nodes.document:
     return document
 
 
+def test_a_check_shows_what_it_holds_right_below_its_code():
+    made = cell(RECEIPT)
+    applied(made)
+    source, note, _ = made.children
+    assert source["ids"] == ["check-a"]
+    assert note["classes"] == ["receipt-note", "no-search"]
+    html = note.children[0].astext()
+    assert '<span class="measured">now</span> on cpu &lt;1&gt;. It holds:' in html
+    assert '<li><a href="#claim-a">x &lt; 1.</a></li>' in html
+
+
 def test_a_check_whose_code_is_not_shown_has_its_place_itself():
     made = cell(RECEIPT, has_source=False)
     applied(made)
     assert made["ids"] == ["check-a"]
     assert made.children[0]["classes"][0] == "receipt-note"
+
+
+@pytest.mark.parametrize("receipt", [None, {}])
+def test_other_cells_are_left_alone(receipt):
+    made = cell(receipt)
+    applied(made)
+    assert len(made.children) == 2
 
 
 def test_no_line_begins_with_a_tick():

@@ -332,8 +332,9 @@ def test_a_reason_names_an_attribute_of_a_split_module():
         for model in (Pair(), evaluated(Pair(act=nnx.silu))):
             apply(*nnx.split(model), rows(4))
     (why,) = log[apply].history[1].why
-    changed = "graph.act was relu, now silu; graph.drop.deterministic was False, now"
-    assert str(why) == f"tree structure: {changed} True"
+    assert why.kind == "tree structure"
+    assert "was relu, now silu" in why.text
+    assert "was False, now True" in why.text
 
 
 def test_reasons_of_a_step_with_an_optimizer():
