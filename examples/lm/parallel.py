@@ -49,16 +49,15 @@ def layout(*axes):
 
 def spec(path, shape, fsdp):
     """How a weight is divided, from its path: a matrix (..., m, n), or a scale."""
-    names = re.findall(r"\w+", jax.tree_util.keystr(path))
-    if "kernel" not in names and "embedding" not in names:
+    named = re.search(r"(\w+)\W+(kernel|embedding)", jax.tree_util.keystr(path))
+    if not named:
         return P()
-    m, n = "data" if fsdp else None, None
-    if any(name in names for name in COLUMNS):
-        n = "model"
-    elif any(name in names for name in ROWS):
-        m, n = "model", "data" if fsdp else None
-    elif fsdp:  # the embedding (vocab, d)
-        m, n = None, "data"
+    owner, data = named[1], "data" if fsdp else None
+    m, n = {
+        **dict.fromkeys(COLUMNS, (data, "model")),
+        **dict.fromkeys(ROWS, ("model", data)),
+        "embed": (None, data),  # (vocab, d)
+    }[owner]
     return P(*[None] * (len(shape) - 2), m, n)
 
 

@@ -327,6 +327,7 @@ def test_the_step_donates_its_state(plain: Any):
     assert report["donated"] > 0.99 * report["results"]
 
 
+@pytest.mark.weekly
 def test_parts_of_a_batch_and_remat_change_nothing(model: Any, plain: Any):
     """Adam's first moment is a tenth of the gradient, clipped to a norm of one."""
     state, value, _ = plain
@@ -335,6 +336,7 @@ def test_parts_of_a_batch_and_remat_change_nothing(model: Any, plain: Any):
     assert largest_difference(state["opt_state"], other["opt_state"]) < 1e-6
 
 
+@pytest.mark.weekly
 def test_bfloat16_computes_and_float32_remembers(model: Any, plain: Any):
     import jax
 
@@ -345,6 +347,7 @@ def test_bfloat16_computes_and_float32_remembers(model: Any, plain: Any):
     assert value == pytest.approx(plain[1], abs=0.02)
 
 
+@pytest.mark.weekly
 def test_every_layout_has_the_losses_of_one_device():
     found = lm_figures.layouts(**compiled())
     one = found["one device"]
@@ -405,6 +408,7 @@ def test_only_likely_tokens_are_drawn():
     assert share == pytest.approx(0.6, abs=0.1)
 
 
+@pytest.mark.weekly
 def test_adapters_change_nothing_at_first_and_then_learn(model: Any):
     import jax
     from lm import adapt, train
@@ -506,6 +510,7 @@ def test_another_run_than_the_one_that_was_asked_for(whole: Any):
     assert checkpoints(whole.output) == before
 
 
+@pytest.mark.weekly
 def test_a_disk_that_is_full(whole: Any, config: Any):
     def small():
         resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
@@ -521,6 +526,7 @@ def test_a_disk_that_is_full(whole: Any, config: Any):
     assert checkpoints(config.output) == {8}
 
 
+@pytest.mark.weekly
 def test_exported_it_is_served_without_the_source(whole: Any, tmp_path: Path):
     place = tmp_path / "exported"
     ended(start("export", whole.output, place))
@@ -589,6 +595,30 @@ def test_two_processes_save_on_sigterm_and_go_on(whole: Any, config: Any):
     ended(running)
     ended(start("launch", *options))
     assert losses(config.output) == pytest.approx(losses(whole.output), rel=1e-4)
+
+
+# --- Baselines and tables -------------------------------------------------------------
+
+
+def test_kneser_ney_gives_probabilities_that_know_the_text():
+    from lm import baselines
+
+    known = b"the cat sat on the mat and the rat sat on the cat. " * 3
+    for before in (b"the ", b"xyz ", b"sat o"):
+        parts = {str(i): before + bytes([i]) for i in range(256)}
+        found = baselines.kneser_ney(known, parts, highest=4)
+        for order in (1, 2, 3, 4):
+            shares = [2.0 ** -found[name][order][-1] for name in parts]
+            assert sum(shares) == pytest.approx(1, abs=1e-6)
+    bits = baselines.kneser_ney(known, {"held": b"the rat sat on the mat"}, highest=4)
+    means = [bits["held"][order].mean() for order in (1, 2, 3, 4)]
+    assert min(means) < means[0] - 1
+    assert 3 < means[0] < 8
+
+
+def test_the_tables_are_those_of_the_runs_that_are_kept():
+    for name, table in lm_figures.tables().items():
+        assert (lm_figures.FOLDER / name).read_text() == table
 
 
 # --- Bad input ------------------------------------------------------------------------
