@@ -291,8 +291,8 @@ class Follower:
             case ast.List() | ast.Tuple() | ast.Set():
                 return self._list(self._values(node.elts, scope))
             case ast.Dict():
-                keys = [key for key in node.keys if key is not None]
-                return self._list(self._values([*keys, *node.values], scope))
+                self._values(filter(None, node.keys), scope)
+                return self._list(self._values(node.values, scope))
             case ast.Lambda():
                 return self._function(node, self._defaults(node.args, scope), scope)
             case ast.IfExp():
@@ -345,7 +345,8 @@ class Follower:
             self._assign(part.target, items, inside)
             self._values(part.ifs, inside)
         if isinstance(node, ast.DictComp):
-            return self._list(self._values([node.key, node.value], inside))
+            self.value(node.key, inside)
+            return self._list(self.value(node.value, inside))
         return self._list(self.value(node.elt, inside))
 
     def _new(

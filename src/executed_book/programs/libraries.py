@@ -151,7 +151,7 @@ _DO_NOT_CALL = (
     *_paths(
         "builtins",
         "callable getattr hasattr hash id isinstance issubclass print repr setattr str "
-        "type vars list tuple dict len",
+        "type vars list tuple dict set len zip enumerate reversed",
     ),
     *("dataclasses.", "inspect.", "copy.", "jax.tree_util.register", "typing."),
 )
