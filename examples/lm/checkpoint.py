@@ -116,5 +116,5 @@ def quiet():
     """Keep the notes of Orbax and of XLA about each save off the terminal."""
     from absl import logging
 
-    logging.set_verbosity(logging.ERROR)
+    logging.set_verbosity(logging.FATAL)  # errors are raised as well
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
