@@ -305,7 +305,10 @@ class _Building:
     def _run_once(self, chapters: list[Chapter]) -> None:
         order = sorted(chapters, key=lambda chapter: -self._expected(chapter))
         tasks = [
-            ChapterTask(chapter, self.settings, self.progress, self._finished)
+            ChapterTask(
+                *(chapter, self.settings, self.progress, self._finished),
+                names_jax=self.names_jax,
+            )
             for chapter in order
         ]
         # Where no page names JAX, its version is none of the book's business.

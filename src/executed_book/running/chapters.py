@@ -7,9 +7,10 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
+from importlib.util import find_spec
 from typing import Any
 
 from ..errors import BookError, PageError
@@ -55,9 +56,10 @@ class ChapterTask(Task):
         settings: Settings,
         progress: Progress,
         finished: Callable[[Chapter, Finished], None],
+        names_jax: bool = True,
     ) -> None:
         self.chapter, self.settings, self.progress = chapter, settings, progress
-        self.finished = finished
+        self.finished, self._names_jax = finished, names_jax
         self.errors: list[PageError] = []
         self.fresh = sets_what_imports_read(chapter)
         self._limit = chapter.limit or settings.cell_seconds
@@ -152,7 +154,7 @@ class ChapterTask(Task):
                 platform=facts["platform"],
                 device_kind=facts["device_kind"],
                 device_count=facts["device_count"],
-                **_versions(facts["modules"]),
+                **_versions(self._names_jax or "jax" in facts["modules"]),
             ),
             leading=self._leading,
             results=tuple(self._results),
@@ -245,8 +247,9 @@ def _cause(status: int | None) -> str:
     return f"exit code {status}"
 
 
-def _versions(modules: Container[str]) -> dict[str, str]:
-    """What ran: Python, and the JAX that was imported; "" where none was."""
+def _versions(with_jax: bool) -> dict[str, str]:
+    """What ran: Python, and JAX where the book or the chapter uses it, or else ""."""
     python = ".".join(map(str, sys.version_info[:3]))
-    jax = {n: version(n) if n in modules else "" for n in ("jax", "jaxlib")}
+    known = with_jax and find_spec("jax") is not None
+    jax = {name: version(name) if known else "" for name in ("jax", "jaxlib")}
     return {"python": python, **jax}

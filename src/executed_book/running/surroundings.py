@@ -13,12 +13,13 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from .failures import CELL_FILE
 
 #: How many frames lie between a cell and the lookup that `os.getenv` ends in, at most.
-_FRAMES = 4
+_FRAMES = 5
 
 
 @dataclass
@@ -75,17 +76,16 @@ def _words(command: Any) -> Iterator[str]:
 def _note_variables(read: dict[str, str | None]) -> None:
     """Note the variables that cells look up, as they were before any cell set one."""
     kind, first = type(os.environ), dict(os.environ)
-    look_up, has = kind.__getitem__, kind.__contains__
+    look_up, has, names = kind.__getitem__, kind.__contains__, kind.__iter__
+    # Copying all of them, for a child say, looks each up once, and depends on none.
+    copied: set[object] = set()
 
     def note(key: object) -> None:
-        frame = sys._getframe(2)
-        for _ in range(_FRAMES):
-            if frame is None or frame.f_code.co_filename.startswith(CELL_FILE):
-                break
-            frame = frame.f_back  # type: ignore[assignment]
-        else:
+        if not _is_asked_by_a_cell():
             return
-        if frame is not None and isinstance(key, str):
+        if key in copied:
+            copied.remove(key)
+        elif isinstance(key, str):
             read.setdefault(key, first.get(key))
 
     def noting(self: Any, key: str) -> str:
@@ -96,5 +96,22 @@ def _note_variables(read: dict[str, str | None]) -> None:
         note(key)
         return has(self, key)
 
+    def noting_copies(self: Any) -> Iterator[str]:
+        if _is_asked_by_a_cell():
+            copied.update(names(self))
+        return names(self)
+
     kind.__getitem__ = noting  # type: ignore[method-assign]
     kind.__contains__ = noting_whether  # type: ignore[method-assign]
+    kind.__iter__ = noting_copies  # type: ignore[method-assign]
+
+
+def _is_asked_by_a_cell() -> bool:
+    frame: FrameType | None = sys._getframe(2)
+    for _ in range(_FRAMES):
+        if frame is None:
+            return False
+        if frame.f_code.co_filename.startswith(CELL_FILE):
+            return True
+        frame = frame.f_back
+    return False
