@@ -198,9 +198,9 @@ def settings_of(
         "outputs": folders["outputs"],
         "programs": folders["programs"],
         "cache": folders["cache"] or usual_cache,
-        "include": tuple(get("include_patterns") or ("**",)),
-        "exclude": tuple(get("exclude_patterns") or ()),
-        "not_executed": tuple(get("nb_execution_excludepatterns") or ()),
+        "include": _texts(get("include_patterns")) or ("**",),
+        "exclude": _texts(get("exclude_patterns")),
+        "not_executed": _texts(get("nb_execution_excludepatterns")),
         "may_fail": _is_set(get("nb_execution_allow_errors")),
     }
     timeout = _number(get("nb_execution_timeout"))
@@ -242,6 +242,11 @@ def _number(value: Any) -> Any:
         return float(value) if isinstance(value, str) else value
     except ValueError:
         return value
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    """A list of texts; a command line gives it as one, with commas."""
+    return tuple(value.split(",") if isinstance(value, str) else value or ())
 
 
 def _is_set(value: Any) -> bool:

@@ -181,23 +181,3 @@ def test_a_second_build_executes_nothing(site):
     )
     assert again.returncode == 0, again.stderr
     assert "to execute" not in again.stdout
-
-
-@pytest.mark.parametrize(
-    ("setting", "said"),
-    [
-        ("executed_book_folder = 'here'", "executed_book_folder is 'here'"),
-        ("executed_book_rules = ['nois']", "'all', or some of"),
-        ("executed_book_cell_seconds = 0", "how many seconds one cell may run"),
-        ("executed_book_figures = 'jpeg'", "it is how figures are drawn: 'png'"),
-        ("executed_book_outputs = 3", "the folder with what cells gave"),
-    ],
-)
-def test_a_setting_that_cannot_be_is_one_line(book, setting, said):
-    conf = book.root / "conf" / "conf.py"
-    conf.write_text(conf.read_text() + setting + "\n")
-    book.index()
-    status, output = book.build()
-    assert status == 1
-    assert said in output
-    assert "Traceback" not in output

@@ -95,6 +95,8 @@ def test_figures_have_the_format_that_a_cell_asks_for(book, kind):
 def test_options_of_myst_nb_do_what_they_say(tmp_path):
     assert from_conf(tmp_path, nb_execution_in_temp=True).folder == "empty"
     assert from_conf(tmp_path, nb_execution_mode="off").not_executed == ("**",)
+    made = from_conf(tmp_path, nb_execution_excludepatterns="a.md,b/*")
+    assert made.not_executed == ("a.md", "b/*")
     assert from_conf(tmp_path, nb_execution_timeout="2.5").cell_seconds == 2.5
     assert not from_conf(tmp_path, nb_execution_allow_errors="0").may_fail
     with pytest.raises(BookError, match="nb_kernel_rgx_aliases is set"):
@@ -197,7 +199,9 @@ def test_a_date_that_is_none_is_one_line(book):
 def test_a_closed_terminal_leaves_nothing_behind(book, number, tmp_path_factory):
     scratch = tmp_path_factory.mktemp("scratch")
     book.chapter("one", "import time\ntime.sleep(60)")
+    before = signal.signal(number, signal.SIG_DFL)  # a child ignores what we ignore
     process = book.start("execute", TMPDIR=str(scratch))
+    signal.signal(number, before)
     until = time.monotonic() + 60
     while not list(scratch.glob("*/1/job.json")) and time.monotonic() < until:
         time.sleep(0.05)

@@ -127,7 +127,7 @@ def test_what_is_not_the_same_twice_is_not_held_against_a_program(opened):
     verify([offer], 1, Progress())
     assert offer.verdict.word == VARIES
     assert "1 ran and vary" in count([offer])
-    raising = page_offer(opened(), [*codes, "print(time.time(), y)"], "1 0.5")
+    raising = page_offer(opened(), [*codes, "print(time.time(), 1 / 0)"], "1 0.5")
     verify([raising], 1, Progress())
     assert raising.verdict.word == DIFFERS
 

@@ -51,6 +51,7 @@ class Showing:
     def __init__(self, app: Sphinx) -> None:
         self.app = app
         self.book: Book | None = None
+        self.mode = ""
         setattr(app, _ATTRIBUTE, self)
 
     @classmethod
@@ -72,7 +73,7 @@ class Showing:
 
     def read_through_us(self, app: Sphinx, config: Config) -> None:
         """Have MyST-NB render the notebooks that our parser makes, and run nothing."""
-        config.nb_execution_mode = "off"
+        self.mode, config.nb_execution_mode = config.nb_execution_mode, "off"
         as_notebook = ["myst_nb.core.read.standard_nb_read", {}, False]
         config.nb_custom_formats = {".md": as_notebook, ".ipynb": as_notebook}
 
@@ -265,6 +266,8 @@ def _parser(showing: Showing) -> type[NotebookParser]:
 
 def _settings(app: Sphinx) -> Settings:
     def get(name: str) -> Any:
+        if name == "nb_execution_mode":  # as the book has it, before we set it
+            return Showing.of(app).mode
         value = getattr(app.config, name, None)
         given = name in app.config.overrides and isinstance(value, str)
         return from_text(name, str(value)) if given else value

@@ -7,6 +7,7 @@ import functools
 import io
 import linecache
 import os
+import threading
 import time
 import tokenize
 from collections.abc import Callable, Iterable, Iterator
@@ -56,6 +57,10 @@ def one_line(text: str) -> str:
     return " ".join(part for line in lines if (part := line.strip()))
 
 
+# Python 3.11 counts the depth of its parser for all threads together, and loses count.
+_PARSING = threading.Lock()
+
+
 @functools.lru_cache(maxsize=4096)
 def normal(expression: str) -> str:
     """Write an expression as Python itself would.
@@ -64,7 +69,8 @@ def normal(expression: str) -> str:
     'f(x, 2)'
     """
     try:
-        return ast.unparse(ast.parse(expression.strip(), mode="eval"))
+        with _PARSING:
+            return ast.unparse(ast.parse(expression.strip(), mode="eval"))
     except SyntaxError:
         return " ".join(expression.split())
 
@@ -84,7 +90,8 @@ class _File:
         found = [] if path == "<string>" else _lines(path)
         lines = [line.rstrip("\r\n") for line in found]
         try:
-            tree = ast.parse("\n".join(lines)) if lines else None
+            with _PARSING:
+                tree = ast.parse("\n".join(lines)) if lines else None
         except (SyntaxError, ValueError):
             tree = None
         return cls(path, lines, tree)
@@ -108,7 +115,8 @@ class _File:
         """The code of each function, as the file's text has it now."""
         if self.tree is None:
             return []
-        code = compile(self.tree, self.path, "exec", dont_inherit=True)
+        with _PARSING:
+            code = compile(self.tree, self.path, "exec", dont_inherit=True)
         return list(_inner_codes(code))
 
     def has(self, code: CodeType) -> bool:

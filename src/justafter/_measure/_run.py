@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import gc
 import math
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -29,17 +29,32 @@ _MIN_STAGES, _MAX_STAGES = 2, 5
 Fun = Callable[..., Any]
 
 
-@contextlib.contextmanager
-def _uncollected() -> Iterator[None]:
-    """Keep Python's garbage collector out of the timings, as timeit does."""
-    was_on = gc.isenabled()
-    gc.collect()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
+class _Uncollected:
+    """Keeps Python's garbage collector out of timings, as timeit does.
+
+    Several threads may be at it: the last one out leaves the collector as it was.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside, self._was_on = 0, False
+
+    def __enter__(self) -> None:
+        gc.collect()
+        with self._lock:
+            if not self._inside:
+                self._was_on = gc.isenabled()
+                gc.disable()
+            self._inside += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside and self._was_on:
+                gc.enable()
+
+
+_UNCOLLECTED = _Uncollected()
 
 
 class _Rounds:
@@ -74,7 +89,7 @@ class _Rounds:
 
     def run(self, precision: float) -> bool:
         """Take rounds over the budget; say whether they are as precise as asked for."""
-        with _uncollected():
+        with _UNCOLLECTED:
             for runner in self.runners.values():
                 runner.warm_up(self.budget / len(self.runners))
             self._share_calls()
