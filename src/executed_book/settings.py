@@ -83,6 +83,12 @@ OPTIONS = (
         _are_texts,
         "a list of patterns: pages where an unbound universal sentence is an error",
     ),
+    Option(
+        "verified",
+        (),
+        _are_texts,
+        "a list of patterns: pages where CI refuses a program that was not verified",
+    ),
     Option("cell_seconds", 180.0, _is_positive, "how many seconds one cell may run"),
     Option(
         "output_limit", 1_000_000, _is_positive, "how many characters a cell may print"
@@ -129,6 +135,7 @@ class Settings:
         rules: the rules that hold for the book; see `RULES`.
         claims: which lines of running text need a check each; see `OPTIONS`.
         bound: patterns of the pages on which every claim has its check.
+        verified: patterns of those whose programs were all verified.
         outputs: the folder with the accepted outputs, and with what cells gave on
             other devices and releases; None to compare and to show nothing.
         programs: the folder with what running the pages' programs gave; None for one
@@ -150,6 +157,7 @@ class Settings:
     rules: frozenset[str] = frozenset()
     claims: dict[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     bound: tuple[str, ...] = ()
+    verified: tuple[str, ...] = ()
     outputs: Path | None = None
     programs: Path | None = None
     only: frozenset[str] | None = None
@@ -194,6 +202,7 @@ def settings_of(
         **{n: said[n] for n in ("cell_seconds", "output_limit", "folder", "figures")},
         "claims": {key: tuple(texts) for key, texts in said["claims"].items()},
         "bound": tuple(said["bound"]),
+        "verified": tuple(said["verified"]),
         "rules": frozenset(RULES if rules == "all" else rules),
         "outputs": folders["outputs"],
         "programs": folders["programs"],

@@ -173,12 +173,9 @@ _REASONS = {
 
 
 def unverified(offers: Iterable[Offer]) -> Iterator[PageError]:
-    """One error for a page that keeps verdicts and lacks some of them.
-
-    A page that keeps none is counted with what waits, and is no error.
-    """
+    """One error for a page that lacks verdicts."""
     waiting = [offer for offer in offers if offer.waits]
-    if waiting and waiting[0].verdicts.path.exists():
+    if waiting:
         listed = ", ".join(offer.what for offer in waiting)
         yield PageError(
             waiting[0].path,
