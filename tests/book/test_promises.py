@@ -193,6 +193,9 @@ def test_a_date_that_is_none_is_one_line(book):
     assert status == 1
     assert "SOURCE_DATE_EPOCH is 'yesterday'" in said
     assert "the builder itself failed" not in said
+    book.index("one")
+    book.built(SOURCE_DATE_EPOCH="0")
+    assert "1970-01-01 00:00 UTC" in book.html("one")
 
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGQUIT])

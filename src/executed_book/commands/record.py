@@ -12,8 +12,6 @@ import dataclasses
 import re
 import subprocess
 from collections.abc import Iterator
-from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 
 from ..book import Book, Needs, execute
@@ -31,6 +29,7 @@ from ..errors import BookError, PageError
 from ..files import file_name, write_whole
 from ..model import CellResult, Chapter, Executed, Failure
 from ..plurals import counted
+from ..running.fingerprint import installed_version
 from ..running.progress import Progress
 from ..running.workers import worker_environment
 from ..settings import Settings
@@ -86,7 +85,7 @@ def record(settings: Settings, progress: Progress) -> None:
             ' executed_book_outputs = "../outputs/cells"'
         )
     is_on_cpu = worker_environment()["JAX_PLATFORMS"] == "cpu"
-    jax = version("jax") if find_spec("jax") else ""
+    jax = installed_version("jax") or ""
     with_what = f"JAX {jax}" if jax else "this Python"
     here = stored_path(folder, jax, "").parent
     if is_on_cpu and any(map(is_accepted, here.rglob("*.txt"))):

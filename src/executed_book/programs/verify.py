@@ -344,13 +344,13 @@ def _repair(offer: Offer, workers: Workers) -> None:
 
     short = attempt(offer.promise.text)
     candidates = list(_candidates(offer))
-    every = offer.with_added(candidates)
-    long = short if every is None or not candidates else attempt(every.text)
+    every = offer.with_added(candidates) if candidates else None
+    text = offer.promise.text if every is None else every.text
+    long = short if every is None else attempt(text)
     # What not even all that stands above makes equal is not the same twice.
     unstable = long.other
-    again = every.text if every is not None and candidates else offer.promise.text
     both_end = long.ended_well and short.ended_well
-    if long.problem is not None and both_end and attempt(again).shown != long.shown:
+    if long.problem is not None and both_end and attempt(text).shown != long.shown:
         offer.verdicts.note(offer.promise, offer.what, Verdict(VARIES))
         return
     if long.problem is not None:
@@ -368,8 +368,8 @@ def _repair(offer: Offer, workers: Workers) -> None:
 
     added = nearest(holds, candidates)
     program = offer.with_added(added) if added else None
-    text = offer.key_of(program) if program is not None else ""
-    _note(offer, tuple(sorted(added)), text, unstable)
+    key = offer.key_of(program) if program is not None else ""
+    _note(offer, tuple(sorted(added)), key, unstable)
 
 
 def _short(problem: str) -> str:

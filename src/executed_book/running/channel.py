@@ -8,7 +8,7 @@ import socket
 from typing import Any
 
 #: Made before any cell runs, which may set `json.dumps` to something else.
-_ENCODE = json.JSONEncoder().encode
+as_json = json.JSONEncoder().encode
 
 #: One message: `at` says which, and with it what else there is; see `worker`.
 Message = dict[str, Any]
@@ -37,7 +37,7 @@ class Channel:
         if os.getpid() != self._owner:
             os._exit(0)
         # Escaped, so that a surrogate in some text cannot stop the message.
-        self._socket.sendall(_ENCODE(message).encode("ascii") + b"\n")
+        self._socket.sendall(as_json(message).encode("ascii") + b"\n")
 
     def receive(self) -> Message | None:
         """Wait for one message; None when the other end is gone."""

@@ -9,8 +9,6 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib.metadata import version
-from importlib.util import find_spec
 from typing import Any
 
 from ..errors import BookError, PageError
@@ -27,7 +25,7 @@ from ..model import (
 )
 from ..settings import Settings
 from .channel import Message
-from .fingerprint import Depends, dependencies
+from .fingerprint import Depends, dependencies, installed_version
 from .jobs import CellJob, ChapterJob
 from .pool import Task
 from .progress import Progress
@@ -147,9 +145,10 @@ class ChapterTask(Task):
         return Finished(self._run(done), depends)
 
     def _run(self, facts: Mapping[str, Any]) -> Run:
+        said = source_date()
         return Run(
             docname=self.chapter.docname,
-            executed=source_date() or int(time.time()),
+            executed=int(time.time()) if said is None else said,
             provenance=Provenance(
                 platform=facts["platform"],
                 device_kind=facts["device_kind"],
@@ -250,6 +249,6 @@ def _cause(status: int | None) -> str:
 def _versions(with_jax: bool) -> dict[str, str]:
     """What ran: Python, and JAX where the book or the chapter uses it, or else ""."""
     python = ".".join(map(str, sys.version_info[:3]))
-    known = with_jax and find_spec("jax") is not None
-    jax = {name: version(name) if known else "" for name in ("jax", "jaxlib")}
+    libraries = ("jax", "jaxlib")
+    jax = {n: (with_jax and installed_version(n)) or "" for n in libraries}
     return {"python": python, **jax}

@@ -11,7 +11,7 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from importlib.util import source_from_cache
 from pathlib import Path
 from typing import Any, TypedDict
@@ -78,8 +78,8 @@ def environment_fingerprint(platform_name: str) -> str:
             sys.version,
             platform.machine(),
             sys.platform,
-            _version("jax"),
-            _version("jaxlib"),
+            installed_version("jax"),
+            installed_version("jaxlib"),
             _executing_digest(),
             platform_name,
             sorted(variables.items()),
@@ -127,7 +127,7 @@ def dependencies(modules: list[str], uses: Uses, project: Path) -> Depends:
     folders = _own(map(Path, uses.folders), project)
     variables = worker_environment()
     return {
-        "distributions": {name: _version(name) for name in names},
+        "distributions": {name: installed_version(name) for name in names},
         "files": {path.as_posix(): file_digest(project / path) for path in files},
         "folders": {p.as_posix(): _listing_digest(project / p) for p in folders},
         "variables": {
@@ -159,17 +159,22 @@ def _value_digest(value: str | None) -> str | None:
 
 def holds(depends: Depends, project: Path) -> bool:
     """Whether what something depended on is still as it was."""
+    return all(now == known for now, known in _now_and_then(depends, project))
+
+
+def _now_and_then(
+    depends: Depends, project: Path
+) -> Iterator[tuple[str | None, str | None]]:
+    """Each thing that something depended on, as it is now and as it was."""
+    for name, known in depends["distributions"].items():
+        yield installed_version(name), known
+    for name, known in depends["files"].items():
+        yield file_digest(project / name), known
+    for name, known in depends["folders"].items():
+        yield _listing_digest(project / name), known
     variables = worker_environment() if depends["variables"] else {}
-    checks = (
-        *((_version(name), known) for name, known in depends["distributions"].items()),
-        *((file_digest(project / p), known) for p, known in depends["files"].items()),
-        *((_listing_digest(project / p), k) for p, k in depends["folders"].items()),
-        *(
-            (_value_digest(variables.get(name)), known)
-            for name, known in depends["variables"].items()
-        ),
-    )
-    return all(now == known for now, known in checks)
+    for name, known in depends["variables"].items():
+        yield _value_digest(variables.get(name)), known
 
 
 @functools.cache
@@ -178,7 +183,8 @@ def _owners() -> dict[str, list[str]]:
 
 
 @functools.cache
-def _version(distribution: str) -> str | None:
+def installed_version(distribution: str) -> str | None:
+    """The version of a distribution; None where it is not installed."""
     try:
         return importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import base64
 import io
-import json
 from typing import Any, BinaryIO, TextIO, cast
 
 from ..model import Output
-
-#: Made before any cell runs, which may set `json.dumps` to something else.
-_encode = json.JSONEncoder().encode
+from .channel import as_json
 
 
 class OutputLimit(BaseException):
@@ -88,7 +85,7 @@ class Outputs:
             UnicodeEncodeError: text that cannot be printed either.
         """
         data = {mime: _plain(value) for mime, value in data.items()}
-        _encode([data, metadata])
+        as_json([data, metadata])  # raises what it cannot hold
         if update:
             if name not in self._by_id:
                 raise RuntimeError("a display is updated in the cell that shows it")
