@@ -8,19 +8,15 @@ The phone is Lighthouse's: a processor four times slower than this one, and a ne
 from __future__ import annotations
 
 import argparse
-import functools
 import gzip
-import http.server
 import shutil
 import statistics
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from playwright.sync_api import Browser, CDPSession, sync_playwright
 
 from tests.browser.conftest import NAMES, QUIET
+from tests.serving import Quiet, serving
 from tests.site.conftest import SITE
 
 PAGES = (
@@ -61,7 +57,7 @@ COST = """() => {
 }"""
 
 
-class Packing(http.server.SimpleHTTPRequestHandler):
+class Packing(Quiet):
     """A server that keeps connections and compresses texts, as a site's host does."""
 
     protocol_version = "HTTP/1.1"
@@ -77,20 +73,6 @@ class Packing(http.server.SimpleHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
-
-    def log_message(self, *args: object) -> None:
-        pass
-
-
-@contextmanager
-def served(site: Path) -> Iterator[str]:
-    """Where a site is served."""
-    handler = functools.partial(Packing, directory=str(site))
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-    server.server_close()
 
 
 def cost_of(browser: Browser, address: str) -> list[float]:
@@ -133,7 +115,7 @@ def main() -> None:
             costs: dict[Path, list[list[float]]] = {site: [] for site in asked.sites}
             for _ in range(asked.rounds):
                 for site in asked.sites:
-                    with served(site) as address:
+                    with serving(site, Packing) as address:
                         costs[site].append(cost_of(browser, f"{address}{name}.html"))
             for several in costs.values():
                 size, requests, paint, blocked = map(

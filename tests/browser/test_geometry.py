@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-import http.server
 import io
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +11,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Locator, Page, expect
 
+from ..serving import Quiet, serving
 from .test_look import DESKTOP, PHONE, UNFOLD
 
 NARROW = 320
@@ -289,7 +287,7 @@ def test_each_tick_is_named_by_its_sentence(visit):
 def served(site: Path) -> Iterator[str]:
     """The site in a folder of a server that has its 404 page for what is not there."""
 
-    class Server(http.server.SimpleHTTPRequestHandler):
+    class Server(Quiet):
         def translate_path(self, path: str) -> str:
             return super().translate_path(path.removeprefix("/a-book"))
 
@@ -301,15 +299,8 @@ def served(site: Path) -> Iterator[str]:
             self.end_headers()
             self.wfile.write(body)
 
-        def log_message(self, *args: object) -> None:
-            pass
-
-    handler = functools.partial(Server, directory=str(site))
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/a-book/"
-    server.shutdown()
-    server.server_close()
+    with serving(site, Server) as address:
+        yield f"{address}a-book/"
 
 
 @pytest.mark.parametrize("lost", ["gone.html", "below/deeper/gone"])

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-import http.server
 import os
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from ..browser.conftest import browser
+from ..serving import serving
 
 __all__ = ["browser"]
 
@@ -35,19 +33,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def address() -> Iterator[str]:
     """Where the site is served, as a web server would."""
     assert (SITE / "index.html").exists(), "no site: `python3 noxfile.py -s docs` first"
-    handler = functools.partial(Quiet, directory=str(SITE))
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-    server.server_close()
-
-
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    """A server that says nothing of each request."""
-
-    def log_message(self, *args: object) -> None:
-        pass
+    with serving(SITE) as address:
+        yield address
 
 
 @pytest.fixture(scope="session")
