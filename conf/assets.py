@@ -56,7 +56,7 @@ def _moved(base: str, address: str) -> str:
 
 
 def _below_static(sheet: str) -> str:
-    """A sheet of `_static` as a page beside that folder has it in itself."""
+    """A sheet of `_static` for a page beside that folder that holds the sheet."""
     return _URL.sub(lambda m: f"url({_moved('_static', m[2])})", sheet)
 
 
