@@ -1,4 +1,4 @@
-"""The process that workers are forked from, and the one that watches each worker.
+"""The process that workers are forked from, and the supervisor of each worker.
 
 The server imports JAX, NumPy and Matplotlib once and starts no backend, so a fork of it
 is as good as a fresh interpreter, milliseconds old. It forks a *supervisor* for each
@@ -12,6 +12,7 @@ that says by closing that the builder lets go, and one to say how it ended.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import importlib.util
@@ -76,7 +77,8 @@ def serve(link: socket.socket, run: Path, without: Sequence[str] = ()) -> None:
         supervisors.add(pid)
         for fd in fds:
             os.close(fd)
-        link.send(b".")
+        with contextlib.suppress(ConnectionError):  # the builder has gone meanwhile
+            link.send(b".")
     # Supervisors notice by themselves that the builder is gone.
     give_up = time.monotonic() + 5
     while supervisors and time.monotonic() < give_up:

@@ -45,7 +45,7 @@ def worker_environment(variables: Mapping[str, str] | None = None) -> dict[str, 
     """The environment that chapters and programs run in.
 
     JAX prints some sets, so the order in which Python hashes text is fixed. Options of
-    Python's that would falsify a page, such as the one that drops every assert, do not
+    Python's that would falsify a page, such as `-O`, which drops every assert, do not
     pass. Folders of modules are named from here: workers start elsewhere.
     """
     environment = {**os.environ, **(variables or {})}
@@ -87,7 +87,7 @@ class Worker:
         status: int | None = json.loads(said)["status"] if said else None
         return status
 
-    def close(self, patience: float = 1.0) -> None:
+    def close(self, patience: float = 5.0) -> None:
         """Forget it and all its files, as soon as it has ended (seconds).
 
         One that is still starting would look for its folder, and make another.
@@ -141,7 +141,7 @@ class Workers:
     def __init__(
         self, run: Path, environment: Mapping[str, str], without: Iterable[str]
     ) -> None:
-        self._run, self._count = run, 0
+        self._run, self._started = run, list[Worker]()
         ours, theirs = socket.socketpair()
         self._link = ours
         self._server = start_server(theirs, run, environment, without)
@@ -153,8 +153,7 @@ class Workers:
         Raises:
             BookError: the process that workers are forked from has ended.
         """
-        self._count += 1
-        folder = self._run / str(self._count)
+        folder = self._run / str(len(self._started) + 1)
         folder.mkdir()
         write_job(job, folder)
         # Elsewhere than on Linux nothing is imported before the fork: see `server`.
@@ -165,6 +164,7 @@ class Workers:
         end_read, end_write = os.pipe()
         fds = [theirs.fileno(), life_read, end_write]
         worker = Worker(folder, Channel(ours), life_write, end_read)
+        self._started.append(worker)
         try:
             socket.send_fds(self._link, [os.fsencode(folder)], fds)
             # It answers when it has forked: from then on our ends may be closed.
@@ -194,8 +194,13 @@ class Workers:
         said = text[-_LAST_WORDS:] or "it ended without a word"
         return f"Python cannot import what chapters need:\n{said}"
 
-    def close(self, patience: float = 2.0) -> None:
-        """Let the server end; a worker that still runs ends as well."""
+    def close(self, patience: float = 15.0) -> None:
+        """Let the server end, and with it all that still runs (seconds).
+
+        Also a worker whose start was cut off, which nobody else knows of.
+        """
+        for worker in self._started:
+            worker.let_go()
         self._link.close()
         give_up = time.monotonic() + patience
         while self._server.poll() is None and time.monotonic() < give_up:
