@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from ._watch import watch as watch
 
     __version__: str
+
+# Source that was written later may be another than what runs.
+_IMPORTED = time.time()
 
 # Each public name and the module that it is in. The modules are imported when one of
 # their names is first asked for, so that importing this package costs next to nothing.

@@ -37,9 +37,11 @@ def is_jax_jitted(fn: Any) -> bool:
 
 
 def unbound(fn: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
-    """A jitted method as the jit itself, its object among the arguments."""
-    if inspect.ismethod(fn) and is_jax_jitted(fn.__func__):
+    """A jitted method, or a partial of a jit, as the jit itself with all arguments."""
+    if inspect.ismethod(fn) and is_jitted(fn.__func__):
         return fn.__func__, (fn.__self__, *args)
+    if is_partial(fn) and is_jitted(fn.func) and not fn.keywords:
+        return fn.func, (*fn.args, *args)
     return fn, args
 
 

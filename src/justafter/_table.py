@@ -8,8 +8,10 @@ from collections.abc import Sequence
 Row = tuple[str, ...]
 
 
-def as_text(title: str, rows: Sequence[Row], below: Sequence[str]) -> str:
-    """Aligned columns, the first one to the left.
+def as_text(
+    title: str, rows: Sequence[Row], below: Sequence[str], left: int | None = None
+) -> str:
+    """Aligned columns, the first one to the left, and another one if asked for.
 
     >>> print(as_text("", [("stage", "median"), ("first", "12 ms")], []))
     stage  median
@@ -17,10 +19,12 @@ def as_text(title: str, rows: Sequence[Row], below: Sequence[str]) -> str:
     """
     wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [title] * bool(title)
-    for first, *others in rows:
-        cells = [f"{first:<{wide[0]}}"]
-        pairs = zip(others, wide[1:], strict=True)
-        cells += [f"{cell:>{width}}" for cell, width in pairs]
+    to_left = {0, left}
+    for row in rows:
+        cells = (
+            cell.ljust(width) if i in to_left else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, wide, strict=True))
+        )
         lines.append("  ".join(cells).rstrip())
     return "\n".join([*lines, *below])
 

@@ -25,8 +25,8 @@ from justafter._lens import _hlo
 
 _HIGH, _HIGHEST = lax.Precision.HIGH, lax.Precision.HIGHEST
 
-# What an equation is exchanged for. A product keeps its kind, and is told by the
-# precision in its text.
+# What an equation is exchanged for. A product keeps its kind, and the precision in
+# its text identifies it.
 SWAPS: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(("add", "add_any", "mul"), lax.sub),
     **dict.fromkeys(("sub", "div"), lax.add),

@@ -3,7 +3,6 @@
 import gc
 import subprocess
 import sys
-import threading
 import time
 from collections import deque
 from functools import partial
@@ -15,6 +14,8 @@ import pytest
 from jax import lax
 
 from justafter import Lens, lens, measure, watch
+
+from .running import in_threads
 
 QUICK = {"budget": 0.05, "precision": 0.5}
 
@@ -151,24 +152,14 @@ def test_constants_are_not_called_inputs():
 
 
 def test_eight_threads_look_at_once():
-    failed: list[BaseException] = []
-
-    def look() -> None:
-        try:
-            for n in range(3, 6):
-                view = lens(lambda x: jnp.tanh(x) * 2, shaped(n))
-                assert len(view.equations) == 2
-                lens(jax.jit(lambda x: x + 1), shaped(n))
-        except BaseException as error:
-            failed.append(error)
+    def look(_) -> None:
+        for n in range(3, 6):
+            view = lens(lambda x: jnp.tanh(x) * 2, shaped(n))
+            assert len(view.equations) == 2
+            lens(jax.jit(lambda x: x + 1), shaped(n))
 
     before = jax.stages.Traced.lower
-    threads = [threading.Thread(target=look) for _ in range(8)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
-    assert not failed
+    in_threads(8, look)
     assert jax.stages.Traced.lower is before
 
 
@@ -421,7 +412,7 @@ def state_of_jax() -> dict[str, object]:
     state |= {name: jax.config._read(name) for name in jax.config.values}
     for name in ("_event_listeners", "_event_duration_secs_listeners"):
         state[name] = tuple(getattr(monitoring, name))
-    return state | {"gc": gc.isenabled()}
+    return state
 
 
 class Stop(BaseException):
@@ -454,36 +445,19 @@ def _watched(f):
 @pytest.mark.parametrize("where", ["here", "in threads"])
 def test_nothing_of_jax_stays_changed(use, where):
     gc.collect()
-    ends = [None, ValueError("mine"), KeyboardInterrupt(), Stop()]
+    ends = [ValueError("mine"), KeyboardInterrupt(), Stop()]
     before = state_of_jax()
 
-    def all_ways() -> None:
+    def all_ways(_) -> None:
+        USES[use](lambda x: x * 2 + 1)
         for error in ends:
-            f = (lambda x: x * 2 + 1) if error is None else raising(error)
-            if error is None:
-                USES[use](f)
-            else:
-                with pytest.raises(type(error)):
-                    USES[use](f)
+            with pytest.raises(type(error)):
+                USES[use](raising(error))
 
     if where == "here":
-        all_ways()
+        all_ways(0)
     else:
-        failed = []
-
-        def guarded() -> None:
-            try:
-                all_ways()
-            except BaseException as error:
-                failed.append(error)
-
-        count = 1 if use == "timed" else 4  # one profile at a time
-        threads = [threading.Thread(target=guarded) for _ in range(count)]
-        for one in threads:
-            one.start()
-        for one in threads:
-            one.join()
-        assert not failed
+        in_threads(1 if use == "timed" else 4, all_ways)  # one profile at a time
     gc.collect()
     after = state_of_jax()
     assert {k for k in before | after if before.get(k) is not after.get(k)} <= {

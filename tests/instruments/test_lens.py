@@ -13,6 +13,7 @@ from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 from justafter import Lens, lens
 from justafter._internals import _equations
+from justafter._lens import _marks
 
 X = jax.ShapeDtypeStruct((4, 3), "float32")
 V = jax.ShapeDtypeStruct((3,), "float32")
@@ -236,6 +237,24 @@ def test_what_cannot_be_told_apart_is_said_to_be_unknown():
     assert {eqn.fate for eqn in products} <= {"kernel", "unknown"}
     assert not any(eqn.gone for eqn in products)
     assert_consistent(view)
+
+
+def test_what_jax_lowers_to_nothing_is_not_unknown(monkeypatch):
+    def fn(x):
+        y = lax.stop_gradient(jnp.copy(x))
+        return jnp.sin(y) + jnp.sin(y)
+
+    # As if there were an instruction that each equation could have become.
+    every = lambda marks: marks._module.instructions()  # noqa: E731
+    monkeypatch.setattr(_marks.Marks, "unexplained", every)
+    monkeypatch.setattr(_marks.Marks, "may_be", lambda _, eqn, raws: bool(raws))
+    view = lens(fn, V)
+    fates = sorted(f"{eqn.primitive} {eqn.fate}" for eqn in view.equations)
+    assert fates[:3] == ["add kernel", "copy gone", "sin kernel"]
+    assert fates[3:] == ["sin unknown", "stop_gradient gone"]
+    # What has a kernel of its own was lowered to something.
+    held = {eqn.tags[-1] for eqn in view.equations if eqn.kernels}
+    assert held <= view._compiled.lowered
 
 
 def test_merged_instructions_keep_all_their_equations():
@@ -588,8 +607,10 @@ def test_a_string_is_a_setting():
 
 
 def test_static_arguments_twice():
-    with pytest.raises(TypeError, match="already jitted"):
-        lens(jax.jit(power, static_argnums=1), V, 2, static_argnums=1)
+    jitted = jax.jit(power, static_argnums=1)
+    for fn in (jitted, functools.partial(jitted, V)):
+        with pytest.raises(TypeError, match="already jitted"):
+            lens(fn, V, 2, static_argnums=1)
 
 
 def test_the_users_own_error_passes_unchanged():

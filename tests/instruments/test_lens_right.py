@@ -3,8 +3,6 @@
 import importlib.util
 import inspect
 import re
-import subprocess
-import sys
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +10,8 @@ import pytest
 from jax import lax
 
 from justafter import Lens, lens
+
+from .running import printed
 
 X = jax.ShapeDtypeStruct((8, 4), "float32")
 W = jax.ShapeDtypeStruct((4, 4), "float32")
@@ -271,12 +271,7 @@ for fn in (first, second, first):
 def test_with_the_persistent_compilation_cache(tmp_path):
     program, cache = tmp_path / "p.py", tmp_path / "cache"
     program.write_text(CACHED)
-    runs = []
-    for _ in range(2):
-        command = [sys.executable, str(program), str(cache)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-        assert done.returncode == 0, done.stderr
-        runs.append(done.stdout.splitlines())
+    runs = [printed(program, cache).splitlines() for _ in range(2)]
     assert runs[0] == runs[1]
     first, second, again = runs[0]
     assert first == again

@@ -26,9 +26,9 @@ def test_nothing_is_wrong(family, slopes, fewest, capsys):
     assert sum(one.watched for one in tallies) > 0
     assert found.wrong == []
     # Of loops and solvers algebra cannot tell all, nor of factors that XLA joins, as it
-    # does with two more of the oldest JAX, and with the mean in `standardize`.
+    # does in two functions of the oldest JAX.
     if family == "nn":
-        assert len(found.unproven) <= (1 if jax.__version_info__ >= (0, 11) else 3)
+        assert len(found.unproven) <= (0 if jax.__version_info__ >= (0, 11) else 2)
     # Of which equation an instruction is may be open, now and then; never for most.
     watched = sum(one.watched for one in tallies)
     assert sum(one.untold for one in tallies) <= 0.2 * watched

@@ -16,6 +16,8 @@ import pytest
 import justafter._internals as internals
 from justafter import Comparison, Measurement, Spread, measure
 
+from .running import printed
+
 QUICK = {"budget": 0.05, "precision": 0.5}
 
 
@@ -331,56 +333,26 @@ def test_a_jit_that_cannot_be_remade_is_still_timed(monkeypatch):
     assert "not taken apart" in m.note
 
 
-def test_the_garbage_collector_is_put_back():
-    import gc
-
-    states = []
-    measure(lambda: states.append(gc.isenabled()), **QUICK)
-    assert gc.isenabled()
-    assert states[-1] is False
-    with pytest.raises(ZeroDivisionError):
-        measure(failing_later(), **QUICK)
-    assert gc.isenabled()
-
-
-def failing_later():
-    calls = []
-
-    def fn():
-        calls.append(1)
-        return 1 / (5 - len(calls))
-
-    return fn
-
-
 # --------------------------------------------------------------------------- bad input
 
 
-def test_not_callable():
-    with pytest.raises(TypeError, match=r"fn is a float.*measure\(f, x\)"):
-        measure(1.0)
-    with pytest.raises(TypeError, match="candidate 'b' is a float"):
-        measure.compare({"a": len, "b": 1.0}, [])
-
-
-def test_bad_options():
-    with pytest.raises(ValueError, match="precision must be a positive number"):
-        measure(len, [], precision=0)
-    with pytest.raises(ValueError, match="budget must be a positive number"):
-        measure(len, [], budget="1s")
-    with pytest.raises(TypeError, match="has a parameter named 'budget'"):
-        measure(lambda budget: budget, budget=3)
-    with pytest.raises(TypeError, match="has a parameter named 'baseline'"):
-        measure.compare({"a": len, "b": lambda baseline: 1}, baseline="a")
-
-
-def test_bad_candidates():
-    with pytest.raises(TypeError, match=r"needs candidates by name.*got a list"):
-        measure.compare([len, sum])
-    with pytest.raises(ValueError, match="two candidates"):
-        measure.compare({"a": len})
-    with pytest.raises(ValueError, match="no candidate is named 'c'; there are: a, b"):
-        measure.compare({"a": len, "b": sum}, [], baseline="c")
+@pytest.mark.parametrize(("call", "error", "says"), [
+    (lambda: measure(1.0), TypeError, r"fn is a float.*measure\(f, x\)"),
+    (lambda: measure(len, [], precision=0), ValueError, "precision must be a positive"),
+    (lambda: measure(len, [], budget="1s"), ValueError, "budget must be a positive"),
+    (lambda: measure(lambda budget: 1, budget=3), TypeError, "named 'budget'"),
+    (lambda: measure.compare({"a": len, "b": lambda baseline: 1}, baseline="a"),
+     TypeError, "has a parameter named 'baseline'"),
+    (lambda: measure.compare({"a": len, "b": 1.0}, []), TypeError,
+     "candidate 'b' is a float"),
+    (lambda: measure.compare([len, sum]), TypeError, "by name.*got a list"),
+    (lambda: measure.compare({"a": len}), ValueError, "two candidates"),
+    (lambda: measure.compare({"a": len, "b": sum}, [], baseline="c"), ValueError,
+     "no candidate is named 'c'; there are: a, b"),
+])  # fmt: skip
+def test_bad_input(call, error, says):
+    with pytest.raises(error, match=says):
+        call()
 
 
 def test_arguments_that_do_not_fit_are_the_users_error():
@@ -624,21 +596,11 @@ assert m.cold >= m.stages.get("compile", m.stages.get("load")).median
 
 
 def test_loads_from_a_cache_are_told_from_compiles(tmp_path):
-    import subprocess
-
-    seen = []
-    for _ in range(2):
-        command = [sys.executable, "-c", CACHED, str(tmp_path)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-        assert done.returncode == 0, done.stderr
-        seen.append(done.stdout.strip())
+    seen = [printed(CACHED, tmp_path).strip() for _ in range(2)]
     assert seen == [
         "trace lower compile load first steady True",
         "trace lower load first steady True",
     ]
-
-
-# ------------------------------------------------------------------- saved and compared
 
 
 # ------------------------------------------------------------------------- plain data

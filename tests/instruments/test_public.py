@@ -2,8 +2,6 @@
 
 import inspect
 import re
-import subprocess
-import sys
 from importlib.metadata import version
 from pathlib import Path
 
@@ -11,22 +9,16 @@ import pytest
 
 import justafter
 
+from .running import printed
+
 PACKAGE = Path(justafter.__file__).parent
 API = PACKAGE.parents[1] / "docs" / "instruments" / "api.md"
 
 
-def run(program: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
-
-
 def test_importing_it_imports_nothing_heavy():
     heavy = ("jax", "numpy", "matplotlib", "inspect", "html", "json")
-    program = f"import sys, justafter; print(*(n for n in {heavy} if n in sys.modules))"
-    assert run(program) in ("", "inspect")
+    program = f"import sys, justafter\nprint(*(n for n in {heavy} if n in sys.modules))"
+    assert printed(program).strip() in ("", "inspect")
 
 
 def test_names_come_when_they_are_asked_for():
@@ -40,7 +32,7 @@ assert "justafter._measure" in sys.modules
 from justafter import *
 print(sorted(justafter.__all__) == sorted(set(dir(justafter)) & set(justafter.__all__)))
 """
-    assert run(program) == "True"
+    assert printed(program).strip() == "True"
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         justafter.nothing  # noqa: B018
 

@@ -3,10 +3,8 @@
 import functools
 import gc
 import re
-import subprocess
 import sys
 import textwrap
-import threading
 import weakref
 from pathlib import Path
 
@@ -17,6 +15,8 @@ import pytest
 
 import justafter._internals as internals
 from justafter import Log, Reason, RetraceError, lens, watch
+
+from .running import in_threads, printed
 
 pytest_plugins = ["pytester"]
 
@@ -113,21 +113,6 @@ def test_a_jax_error_inside_a_trace_is_counted():
     assert log["step"].compilations == 0
 
 
-def in_threads(count, call):
-    """Run `call(i)` in `count` threads that start at the same moment."""
-    barrier = threading.Barrier(count)
-
-    def body(i):
-        barrier.wait()
-        call(i)
-
-    threads = [threading.Thread(target=body, args=(i,)) for i in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-
 def test_threads_are_counted_together():
     step, arrays = make_step(), [jnp.ones(n + 1) for n in range(8)]
     with watch() as log:
@@ -205,34 +190,70 @@ def retraced(first, second):
     return why(log)
 
 
-def test_new_shape():
-    assert retraced(lambda f: f(jnp.ones(3)), lambda f: f(jnp.ones((3, 1)))) == (
-        Reason("new shape", "x was float32[3], now float32[3,1]"),
-    )
+def precise(step):
+    with jax.default_matmul_precision("float32"):
+        step(1.0)
 
 
-def test_new_dtype():
-    assert retraced(lambda f: f(jnp.ones(3)), lambda f: f(jnp.ones(3, int))) == (
-        Reason("new dtype", "x was float32[3], now int32[3]"),
-    )
+def on_a_mesh(step):
+    kinds = (jax.sharding.AxisType.Auto,)
+    with jax.set_mesh(jax.make_mesh((1,), ("row",), kinds)):
+        step(1.0)
 
 
-def test_weak_type():
-    assert retraced(lambda f: f(1.0), lambda f: f(jnp.float32(1.0))) == (
-        Reason("weak type", "x was a weak float32, now a strong float32"),
-    )
+def emptied(step):
+    step.clear_cache()
+    step(1.0)
 
 
-def test_static_value():
-    assert retraced(lambda f: f(1.0), lambda f: f(1.0, n=2)) == (
-        Reason("static value", "n was 1, now 2"),
-    )
+def with_x(x, **options):
+    return lambda step: step(x, **options)
 
 
-def test_static_value_of_another_type():
-    assert retraced(lambda f: f(1.0, n=1), lambda f: f(1.0, n=1.0)) == (
-        Reason("static value", "n was 1, now 1.0"),
-    )
+THREE, LAYERS = jnp.ones(3), {"layer": {"w": 1.0, "b": 1.0}, "depth": [1.0, 1.0]}
+DROPPED = "the same call was traced before: its entry was cleared or dropped"
+BY_NAME = "called with 2 by position, now with 1 by position, y by name"
+# Two calls of one function, and the reasons why the second one is traced.
+REASONS = [
+    (with_x(THREE), with_x(jnp.ones((3, 1))),
+     "new shape: x was float32[3], now float32[3,1]"),
+    (with_x(THREE), with_x(jnp.ones(3, int)),
+     "new dtype: x was float32[3], now int32[3]"),
+    (with_x(1.0), with_x(jnp.float32(1.0)),
+     "weak type: x was a weak float32, now a strong float32"),
+    (with_x(1.0), with_x(1.0, n=2), "static value: n was 1, now 2"),
+    (with_x(1.0, n=1), with_x(1.0, n=1.0), "static value: n was 1, now 1.0"),
+    (with_x({"a": 1.0}), with_x({"a": 1.0, "b": 2.0}),
+     "tree structure: x['b'] appeared"),
+    (with_x([1.0]), with_x((1.0,)),
+     "tree structure: x was a list of 1, now a tuple of 1"),
+    (with_x(LAYERS), with_x(LAYERS | {"layer": {"w": 1.0}}),
+     "tree structure: x['layer']['b'] went"),
+    (with_x(LAYERS), with_x(LAYERS | {"depth": (1.0, 1.0)}),
+     "tree structure: x['depth'] was a list of 2, now a tuple of 2"),
+    (with_x(LAYERS), with_x(LAYERS | {"depth": [1.0, None]}),
+     "tree structure: x['depth'][1] was a leaf, now None"),
+    (lambda f: f(1.0, 2.0), lambda f: f(1.0, y=2.0), f"call form: {BY_NAME}"),
+    (with_x(1.0), on_a_mesh,
+     "changed configuration: abstract mesh was None, now mesh (row=1 auto)"),
+    (with_x(1.0), precise,
+     "changed configuration: jax_default_matmul_precision was None, now 'float32'"),
+    (with_x(1.0), emptied,
+     f"cache emptied: {DROPPED}"),
+    # No reason says what another one says.
+    (with_x(THREE), with_x(jnp.int32(1)),
+     "new shape: x was [3], now []", "new dtype: x was float32, now int32"),
+    (with_x(THREE), with_x(1),
+     "new shape: x was [3], now []", "new dtype: x was float32, now int32",
+     "weak type: x was strong, now weak"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("first", "second", "expected"), [
+    (first, second, expected) for first, second, *expected in REASONS
+])  # fmt: skip
+def test_the_reasons_for_a_second_call(first, second, expected):
+    assert [str(reason) for reason in retraced(first, second)] == expected
 
 
 def test_static_values_show_no_addresses():
@@ -246,21 +267,6 @@ def test_static_values_show_no_addresses():
     (reason,) = why(log)
     assert reason.kind == "static value"
     assert "0x" not in reason.text
-
-
-def test_tree_structure():
-    assert retraced(lambda f: f({"a": 1.0}), lambda f: f({"a": 1.0, "b": 2.0})) == (
-        Reason("tree structure", "x['b'] appeared"),
-    )
-    (reason,) = retraced(lambda f: f([1.0]), lambda f: f((1.0,)))
-    assert reason == Reason("tree structure", "x was a list of 1, now a tuple of 1")
-
-
-def test_call_form():
-    (reason,) = retraced(lambda f: f(1.0, 2.0), lambda f: f(1.0, y=2.0))
-    assert reason == Reason(
-        "call form", "called with 2 by position, now with 1 by position, y by name"
-    )
 
 
 def test_fresh_function_object():
@@ -315,45 +321,8 @@ def test_a_static_value_that_was_changed_in_place():
         sizes.n = 5
         step(sizes, 1.0)
     (reason,) = why(log)
-    assert reason.kind == "static value"
-    assert "sizes was changed in place" in reason.text
-
-
-def test_a_mesh_is_told_as_a_whole():
-    mesh = jax.make_mesh((1,), ("row",), (jax.sharding.AxisType.Auto,))
-
-    def inside(step):
-        with jax.set_mesh(mesh):
-            step(1.0)
-
-    (reason,) = retraced(lambda f: f(1.0), inside)
-    assert reason == Reason(
-        "changed configuration", "abstract mesh was None, now mesh (row=1 auto)"
-    )
-
-
-def test_changed_configuration():
-    def precise(step):
-        with jax.default_matmul_precision("float32"):
-            step(1.0)
-
-    (reason,) = retraced(lambda f: f(1.0), precise)
-    assert reason.kind == "changed configuration"
-    assert "jax_default_matmul_precision was None, now 'float32'" in reason.text
-
-
-def test_cache_emptied():
-    def again(step):
-        step.clear_cache()
-        step(1.0)
-
-    (reason,) = retraced(lambda f: f(1.0), again)
     assert reason.kind == "cache emptied"
-
-
-def test_several_reasons_at_once():
-    kinds = [r.kind for r in retraced(lambda f: f(jnp.ones(3)), lambda f: f(1))]
-    assert kinds == ["new shape", "new dtype", "weak type"]
+    assert "or a static value was changed in place" in reason.text
 
 
 def test_the_nearest_earlier_trace_is_the_one_compared_with():
@@ -378,11 +347,7 @@ def run_with_two_devices(body):
         x = jnp.ones(4)
         """
     program = textwrap.dedent(program) + textwrap.dedent(body)
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return printed(program)
 
 
 def test_another_device_compiles_again_without_a_trace():
@@ -597,24 +562,6 @@ def test_only_what_differs_is_said():
     assert was != now
 
 
-def test_no_reason_says_a_thing_twice():
-    texts = [
-        r.text for r in retraced(lambda f: f(jnp.ones(3)), lambda f: f(jnp.int32(1)))
-    ]
-    assert texts == ["x was [3], now []", "x was float32, now int32"]
-
-
-def test_the_place_in_a_tree():
-    old = {"layer": {"w": 1.0, "b": 1.0}, "depth": [1.0, 1.0]}
-    assert retraced(lambda f: f(old), lambda f: f(old | {"layer": {"w": 1.0}})) == (
-        Reason("tree structure", "x['layer']['b'] went"),
-    )
-    (reason,) = retraced(lambda f: f(old), lambda f: f(old | {"depth": (1.0, 1.0)}))
-    assert reason.text == "x['depth'] was a list of 2, now a tuple of 2"
-    (reason,) = retraced(lambda f: f(old), lambda f: f(old | {"depth": [1.0, None]}))
-    assert reason.text == "x['depth'][1] was a leaf, now None"
-
-
 # ------------------------------------------------------------------------------- where
 
 
@@ -660,8 +607,6 @@ def test_max_traces_raises_in_the_call_before_the_body_runs():
         with pytest.raises(RetraceError) as caught:
             step(jnp.ones(7))
     assert caught.value.reasons[0].kind == "new shape"
-    with pytest.raises(ValueError, match="max_traces must be 1 or more, got 0"):
-        watch(max_traces=0)
 
 
 def test_max_traces_counts_a_jit_of_a_jit_once():
@@ -720,16 +665,7 @@ print([(eqn.expression, eqn.kernels) for eqn in view.equations], view.notes)
 def test_watching_changes_nothing_that_jax_shows(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(PROGRAM.replace("\\\\", "\\"))
-    shown = {}
-    for how in ("plain", "watched"):
-        done = subprocess.run(
-            [sys.executable, str(program), how],
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-        assert done.returncode == 0, done.stderr
-        shown[how] = done.stdout
+    shown = {how: printed(program, how) for how in ("plain", "watched")}
     assert "program.py" in shown["plain"]
     assert "TRACING CACHE MISS" in shown["plain"]
     assert "jnp.sin(x)" in shown["plain"]
@@ -752,8 +688,6 @@ def test_ignored_functions_and_modules_are_not_counted():
     with watch(ignore=sys.modules[__name__]) as log:
         step(jnp.ones(5))
     assert list(log) == []
-    with pytest.raises(TypeError, match="ignores functions, modules"):
-        watch(ignore=[3])
 
 
 def test_loads_from_the_persistent_cache_are_told_from_compilations(tmp_path):
@@ -768,13 +702,8 @@ def test_loads_from_the_persistent_cache_are_told_from_compilations(tmp_path):
         (record,) = log.records
         print(record.compilations, record.loads, "(1 loaded)" in repr(log))
         """
-    seen = []
-    for _ in range(2):
-        command = [sys.executable, "-c", textwrap.dedent(program), str(tmp_path)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-        assert done.returncode == 0, done.stderr
-        seen.append(done.stdout.strip())
-    assert seen == ["1 0 False", "1 1 True"]
+    seen = [printed(program, tmp_path) for _ in range(2)]
+    assert seen == ["1 0 False\n", "1 1 True\n"]
 
 
 def test_seconds_of_compiling_in_the_table():
@@ -937,20 +866,22 @@ def test_pmap_is_counted_as_what_it_maps():
         assert one.why == ("new shape",)
 
 
-def test_bad_input():
-    with pytest.raises(TypeError, match="watch needs a function, got float"):
-        watch(1.0)
-    with pytest.raises(TypeError, match="watch needs functions, got int"):
-        watch(only=3)
-    for nothing in ([], {}, ()):
-        with pytest.raises(ValueError, match="only is empty: nothing would be counted"):
-            watch(only=nothing)
-    with pytest.raises(TypeError, match="watch needs functions, got str"):
-        watch(only=["step"])
-    with pytest.raises(TypeError, match="not both"):
-        watch(make_step(), only=[make_step()])
-    with pytest.raises(TypeError, match="cannot carry a log"):
-        watch([].append)
+EMPTY = "only is empty: nothing would be counted"
+
+
+@pytest.mark.parametrize(("call", "error", "says"), [
+    (lambda: watch(1.0), TypeError, "watch needs a function, got float"),
+    (lambda: watch(only=3), TypeError, "watch needs functions, got int"),
+    (lambda: watch(only=["step"]), TypeError, "watch needs functions, got str"),
+    *((lambda one=one: watch(only=one), ValueError, EMPTY) for one in ([], {}, ())),
+    (lambda: watch(make_step(), only=[make_step()]), TypeError, "not both"),
+    (lambda: watch([].append), TypeError, "cannot carry a log"),
+    (lambda: watch(ignore=[3]), TypeError, "ignores functions, modules"),
+    (lambda: watch(max_traces=0), ValueError, "max_traces must be 1 or more, got 0"),
+])  # fmt: skip
+def test_bad_input(call, error, says):
+    with pytest.raises(error, match=says):
+        call()
 
 
 def test_arguments_that_do_not_fit_are_the_users_error():

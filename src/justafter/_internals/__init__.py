@@ -27,8 +27,8 @@ from ._stages import jit_again as jit_again
 from ._stages import loads as loads
 from ._stages import without_persistent_cache as without_persistent_cache
 
-# We stand in the user's calls while we pass them on. An error shows the user's frames
-# and not ours; what JAX remembers of where an operation came from, likewise.
+# Our frames are in the user's calls while we pass them on. An error shows the
+# user's frames and not ours; so does the place that JAX remembers of an operation.
 for _file in sorted(Path(__file__).parent.glob("*.py")):
     _traceback_util.register_exclusion(str(_file))
     _source_info.register_exclusion(str(_file))

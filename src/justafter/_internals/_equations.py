@@ -40,7 +40,7 @@ def frames(eqn: Any) -> Iterator[tuple[CodeType, int]]:
 
 
 def place(code: CodeType, offset: int) -> Place:
-    """Give the expression that a frame stands at.
+    """Give the expression that a frame is running.
 
     Returns:
         ``(file, function, line, column, end_line, end_column)``, lines from 1,
@@ -175,31 +175,3 @@ def plain_names(text: str) -> str:
 def plain_name(name: str) -> str:
     """One such name, as :func:`plain_names` writes it."""
     return plain_names(f"%{name}")[1:]
-
-
-def untagged(text: str, names: dict[tuple[int, ...], str]) -> str:
-    """Give HLO's text with the scopes that numbers stand for.
-
-    Args:
-        text: the program.
-        names: the scopes and primitive of an equation, by its path of numbers.
-    """
-
-    def scoped(found: re.Match[str]) -> str:
-        paths = (_scoped(path, names) for path in found.group(1).split(";"))
-        return f'op_name="{";".join(paths)}"'
-
-    return re.sub(r'op_name="((?:[^"\\]|\\.)*)"', scoped, plain_names(text))
-
-
-def _scoped(path: str, names: dict[tuple[int, ...], str]) -> str:
-    known, numbers = "", tags(path)
-    if not numbers:
-        return path
-    for end in range(len(numbers), 0, -1):
-        if known := names.get(numbers[:end], ""):
-            break
-    head = path[: path.index(_TAG)]
-    tail = re.split(rf"{_TAG}\d+\.", path)[-1].strip("/")
-    scopes = "/".join(part for part in (head.strip("/"), known) if part)
-    return f"{scopes}/{tail}" if tail else scopes

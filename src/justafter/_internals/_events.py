@@ -341,7 +341,7 @@ _MACHINERY = re.compile(
 
 
 def is_called_by_reader() -> bool:
-    """Whether no library stands between the reader's code and the jit that runs."""
+    """Whether no library is between the reader's code and the jit that runs."""
     frame: Any = sys._getframe(1)
     while frame is not None:
         path = frame.f_code.co_filename

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from .. import _functions
-from .._internals import _equations
 from . import (
     _costs,
     _hlo,
@@ -97,22 +96,17 @@ class Lens:
     @property
     def jaxpr(self) -> Any:
         """The jaxpr as JAX traced it, a ``jax.extend.core.ClosedJaxpr``."""
-        return self._compiled.jaxpr
+        return self._compiled.traced.jaxpr
 
     @functools.cached_property
     def stablehlo(self) -> str:
         """The program as JAX handed it to XLA, as StableHLO text."""
-        return str(self._compiled.lowered.as_text())
+        return str(self._compiled.traced.lower().as_text())
 
     @functools.cached_property
     def hlo(self) -> str:
-        """The optimized program's text, with the scopes of your own."""
-        names = {
-            eqn.tags: "/".join(part for part in (eqn.scope, eqn.primitive) if part)
-            for eqn in self.equations
-            if eqn.tags
-        }
-        return _equations.untagged(self._compiled.hlo, names)
+        """The optimized program's text, compiled once more, with your own scopes."""
+        return self._compiled.traced.lower().compile().as_text() or ""
 
     @functools.cached_property
     def costs(self) -> Costs:
@@ -134,13 +128,13 @@ class Lens:
 
         Args:
             expression: the expression's text, such as ``"jnp.tanh(x)"``.
-            line: the line it begins in, where it stands in several.
+            line: the line it begins in, where several lines have it.
             column: the column it begins in, from 0, where a line holds several.
 
         Raises:
             KeyError: no equation came from such an expression, and the message lists
-                those that there are; or it stands in several places or elsewhere, and
-                the message lists their lines and columns.
+                those that there are; or the source has it in several places or
+                elsewhere, and the message lists their lines and columns.
             TypeError: `expression` is no text.
         """
         if not isinstance(expression, str):
@@ -290,7 +284,7 @@ def lens(
 
 def assemble(fn: Callable[..., Any], program: _trace.Program) -> Lens:
     """Collect the three columns and link them."""
-    jaxpr = _jaxpr.opened(program.jaxpr)
+    jaxpr = _jaxpr.opened(program.traced.jaxpr)
     sources = _source.Sources()
     collector = _jaxpr.Collector(sources, program.numbered)
     constants, inputs = map(collector.typed, (jaxpr.constvars, jaxpr.invars))
@@ -301,7 +295,12 @@ def assemble(fn: Callable[..., Any], program: _trace.Program) -> Lens:
     kernels = _link.kernels(marks, steps)
     start = sources.first_line(fn)
     equations = _link.with_fates(
-        collector.equations, kernels, steps, marks, functools.cache(sources.expression)
+        collector.equations,
+        kernels,
+        steps,
+        marks,
+        functools.cache(sources.expression),
+        program.lowered,
     )
     spans = [eqn.span for eqn in equations if eqn.span is not None]
     pieces = sources.pieces(fn, spans)

@@ -23,7 +23,7 @@ class Graph:
     """The flow of values between the equations of a jaxpr and of those inside it.
 
     Args:
-        nodes: each equation as JAX has it, with the number of its scope.
+        nodes: each equation of JAX, with the number of its scope.
         scopes: the jaxprs that they are in.
     """
 

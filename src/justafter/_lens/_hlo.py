@@ -53,7 +53,7 @@ class Raw:
 
     @functools.cached_property
     def attributes(self) -> dict[str, str]:
-        """What stands after the operands, by key."""
+        """The attributes after the operands, by key."""
         pairs = (part.partition("=") for part in split(self.rest))
         return {key: value for key, _, value in pairs}
 
@@ -102,7 +102,7 @@ class Raw:
 
 
 def _is_hidden_only(rest: str) -> bool:
-    """Whether nothing but metadata stands after the operands: most lines."""
+    """Whether nothing but metadata follows the operands: most lines."""
     return not rest or (
         rest.startswith("metadata={") and rest.find("}") == len(rest) - 1
     )

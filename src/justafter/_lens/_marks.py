@@ -20,7 +20,7 @@ from ._work import (
     same_kind,
 )
 
-# What leads from an instruction to the one that computes the same values.
+# What leads from an instruction to another that computes the same values.
 _MOVING = {*RENAMING, "reshape", "transpose", "copy", "convert", "slice", "reverse"}
 # A long sum is made in two halves.
 _SUMS = ("reduce-window", "reduce")
@@ -31,9 +31,9 @@ class Marks:
 
     The numbers that ``_equations.Numbered`` left in the metadata say which. But XLA
     drops metadata, and gives an instruction that of its neighbor. Where no equation on
-    record can have made an instruction, the one that can is looked for along the flow
-    of values: it has the kind, the dtype and the size of the instruction. If one is
-    left, it is inferred; otherwise the instruction is lost.
+    record can have made an instruction, an equation that can is looked for along the
+    flow of values: it has the kind, the dtype and the size of the instruction. If one
+    is left, it is inferred; otherwise the instruction is lost.
 
     Attributes:
         inferred: an equation by the name of an instruction that has another record,

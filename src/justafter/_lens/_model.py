@@ -185,7 +185,7 @@ class Link:
 
     Attributes:
         expression: its text; None for equations without a span.
-        span: where it stands in the source; None likewise.
+        span: its place in the source; None likewise.
         equations: indices into ``Lens.equations``.
         kernels: indices into ``Lens.kernels``.
     """

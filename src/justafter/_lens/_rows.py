@@ -109,7 +109,8 @@ def table(view: Lens, seconds: Sequence[float | None] | None) -> Table:
     for kernel in view.kernels:
         members = [view.equations[i] for i in kernel.members if home[i].expression]
         if not members:
-            why = "added by XLA" if kernel.appeared else "XLA kept no record of which"
+            why = "added by XLA" if kernel.appeared else "no source of yours"
+            why = "XLA kept no record of which" if kernel.lost else why
             own[f"({why})"].append(kernel)
             continue
         most = home[max(members, key=_work).index]

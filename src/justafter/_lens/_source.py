@@ -4,57 +4,19 @@ from __future__ import annotations
 
 import ast
 import functools
-import io
 import linecache
-import os
 import threading
-import time
-import tokenize
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from .. import _functions
+from .. import _IMPORTED, _functions
 from .._internals import _equations
 from ._model import Source, Span
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef)
-
-
-@functools.cache
-def started() -> float:
-    """When this process began, in seconds since 1970; 0 where it cannot be told."""
-    try:
-        stat = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
-        since = float(Path("/proc/uptime").read_text().split()[0])
-        return time.time() - since + int(stat[19]) / os.sysconf("SC_CLK_TCK")
-    except (OSError, ValueError, IndexError, AttributeError):
-        return 0.0
-
-
-def one_line(text: str) -> str:
-    """Write source on one line, without comments.
-
-    >>> one_line("f(\\n  x,  # the input\\n  2)")
-    'f( x, 2)'
-    """
-    if "\n" not in text:
-        return text
-    lines = text.split("\n")
-    try:
-        # In brackets, so that a line's end means nothing.
-        tokens = list(tokenize.generate_tokens(io.StringIO(f"(\n{text}\n)").readline))
-    except (tokenize.TokenError, SyntaxError):
-        tokens = []
-    for token in tokens:
-        if token.type == tokenize.COMMENT:
-            row = token.start[0] - 2
-            lines[row] = lines[row][: token.start[1]]
-    # A backslash joins two lines; the last one ends in none.
-    lines = [line.removesuffix("\\") for line in lines[:-1]] + lines[-1:]
-    return " ".join(part for line in lines if (part := line.strip()))
 
 
 # Python 3.11 counts the depth of its parser for all threads together, and loses count.
@@ -63,14 +25,14 @@ _PARSING = threading.Lock()
 
 @functools.lru_cache(maxsize=4096)
 def normal(expression: str) -> str:
-    """Write an expression as Python itself would.
+    """Write an expression as Python itself would, on one line and without comments.
 
-    >>> normal("f( x,2, )")
+    >>> normal("f( x,  # the input\\n  2, )")
     'f(x, 2)'
     """
     try:
         with _PARSING:
-            return ast.unparse(ast.parse(expression.strip(), mode="eval"))
+            return ast.unparse(ast.parse(f"(\n{expression.strip()}\n)", mode="eval"))
     except SyntaxError:
         return " ".join(expression.split())
 
@@ -103,12 +65,12 @@ class _File:
 
     @functools.cached_property
     def was_written_since(self) -> bool:
-        """Whether the file was written after this process began."""
+        """Whether the file was written after this package was imported."""
         try:
             stat = Path(self.path).stat()
         except (OSError, ValueError):
             return False
-        return max(stat.st_mtime, stat.st_ctime) > started()
+        return max(stat.st_mtime, stat.st_ctime) > _IMPORTED
 
     @functools.cached_property
     def codes(self) -> list[CodeType]:
@@ -246,7 +208,8 @@ class Sources:
             return None
         lines[-1] = lines[-1][: span.end_column]
         lines[0] = lines[0][span.column :]
-        return one_line("\n".join(lines)).strip() or None
+        text = "\n".join(lines).strip()
+        return (normal(text) if "\n" in text else text) or None
 
     def pieces(self, fn: Callable[..., Any], spans: list[Span]) -> tuple[Source, ...]:
         """Collect the function's source, then that of each helper involved."""

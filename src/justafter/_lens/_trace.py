@@ -33,10 +33,10 @@ class Program:
 
     Attributes:
         name: the function's name.
-        jaxpr: as JAX traced it.
+        traced: as JAX traced it, without the numbers.
         numbered: what knows the equations' numbers in the HLO.
         hlo: the optimized HLO's text, with the numbers.
-        lowered: what was compiled; its text is StableHLO.
+        lowered: the numbers of the equations that JAX lowered to an operation.
         costs: XLA's estimate.
         platform: the platform that it was compiled for.
         call: runs the compiled program, with the arguments that the function takes.
@@ -44,10 +44,10 @@ class Program:
     """
 
     name: str
-    jaxpr: Any
+    traced: Any
     numbered: _equations.Numbered
     hlo: str
-    lowered: Any
+    lowered: frozenset[int]
     costs: Costs
     platform: str
     call: Callable[..., Any] = field(repr=False)
@@ -68,12 +68,17 @@ def compile_program(
             f"lens needs a function and its arguments, but got {type(fn).__name__}. "
             "Write lens(fn, x), not lens(fn(x))."
         )
-    if is_jitted(fn) and (nums is not None or names is not None):
+    plain, held = unbound(fn, ())
+    if is_jitted(plain) and (nums is not None or names is not None):
         raise TypeError(
             "lens: this function is already jitted and has its own static arguments. "
             "Drop static_argnums and static_argnames here."
         )
-    jitted, adapt = _jitted(fn, args, kwargs, nums, names)
+    jitted, adapt_all = _jitted(plain, (*held, *args), kwargs, nums, names)
+
+    def adapt(args: Any, kwargs: Any) -> tuple[Any, Any]:
+        return adapt_all((*held, *args), kwargs)
+
     inputs, named = adapt(args, kwargs)
     traced = jitted.trace(*inputs, **named)
     numbered = _equations.Numbered.of(traced)
@@ -91,14 +96,14 @@ def compile_program(
     devices = [one for sharding in shardings[:1] for one in sharding.device_set]
     return Program(
         name=name_of(fn),
-        jaxpr=traced.jaxpr,
+        traced=traced,
         numbered=numbered,
         hlo=compiled.as_text() or "",
-        lowered=lowered,
+        lowered=frozenset(_equations.tags(lowered.as_text(debug_info=True))),
         costs=_costs(compiled, seconds),
         platform=devices[0].platform if devices else jax.default_backend(),
         call=call,
-        library=type(fn).__module__.partition(".")[0] if _is_foreign(fn) else "",
+        library=type(plain).__module__.partition(".")[0] if _is_foreign(plain) else "",
     )
 
 
@@ -118,12 +123,16 @@ def _jitted(
     What a library jitted is traced through that library's jit, as a function that
     calls it would be: so nothing of JAX's has to be changed to see it.
     """
-    plain, _ = unbound(fn, ())
-    if is_jitted(plain) and not _is_foreign(plain):
-        return plain, lambda args, kwargs: (unbound(fn, args)[1], kwargs)
+    if is_jitted(fn) and not _is_foreign(fn):
+        return fn, lambda args, kwargs: (args, kwargs)
     leaves, tree = jax.tree.flatten((args, kwargs))
     is_static = list(map(_is_static, leaves))
     if nums is None and names is None and (any(is_static) or is_jitted(fn)):
+        if not is_jitted(fn) or type(fn).__module__.startswith("equinox."):
+            # As in `equinox.filter_jit`: a model's rates and flags are Python's.
+            scalars = (bool, int, float, complex)
+            pairs = zip(leaves, is_static, strict=True)
+            is_static = [static or type(leaf) in scalars for leaf, static in pairs]
         return _closed(fn, leaves, tree, is_static)
     # JAX keeps traces by function, and would show an old one after a global that the
     # function reads has changed.
@@ -161,7 +170,10 @@ def _closed(
         # Objects of libraries may have changed: what is new in them is a result.
         after = arrays_of(args, kwargs)
         changed = [b for a, b in zip(arrays, after, strict=True) if a is not b]
-        return (result, changed) if changed else result
+        # A model that is a result holds what is no array as well.
+        returned: Any = (result, changed) if changed else result
+        kept = [one for one in jax.tree.leaves(returned) if not _is_static(one)]
+        return returned if len(kept) == len(jax.tree.leaves(returned)) else kept
 
     inner.__signature__ = inspect.signature(inner)  # type: ignore[attr-defined]
     functools.update_wrapper(inner, fn, updated=())

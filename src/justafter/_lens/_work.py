@@ -73,7 +73,16 @@ _MAKES: dict[str, frozenset[str]] = {
 _MADE_OF: dict[str, frozenset[str]] = {
     "add": frozenset({"add", "add_any", "sub", "neg", "mul", "reduce_sum"}),
     "subtract": frozenset({"sub", "add", "neg"}),
-    "multiply": frozenset({"mul", "square", "integer_pow", "div", "reduce_prod"}),
+    "multiply": frozenset(
+        {  # a sum of what was broadcast is a product
+            "mul",
+            "square",
+            "integer_pow",
+            "div",
+            "reduce_prod",
+            "reduce_sum",
+        }
+    ),
     "divide": frozenset({"div"}),
     "clamp": frozenset({"clamp", "max", "min"}),
 }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import gc
 import math
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -27,34 +26,6 @@ _STAGES = ("trace", "lower", "compile", "load", "first")
 _MIN_STAGES, _MAX_STAGES = 2, 5
 
 Fun = Callable[..., Any]
-
-
-class _Uncollected:
-    """Keeps Python's garbage collector out of timings, as timeit does.
-
-    Several threads may be at it: the last one out leaves the collector as it was.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._inside, self._was_on = 0, False
-
-    def __enter__(self) -> None:
-        gc.collect()
-        with self._lock:
-            if not self._inside:
-                self._was_on = gc.isenabled()
-                gc.disable()
-            self._inside += 1
-
-    def __exit__(self, *error: object) -> None:
-        with self._lock:
-            self._inside -= 1
-            if not self._inside and self._was_on:
-                gc.enable()
-
-
-_UNCOLLECTED = _Uncollected()
 
 
 class _Rounds:
@@ -89,17 +60,19 @@ class _Rounds:
 
     def run(self, precision: float) -> bool:
         """Take rounds over the budget; say whether they are as precise as asked for."""
-        with _UNCOLLECTED:
-            for runner in self.runners.values():
-                runner.warm_up(self.budget / len(self.runners))
-            self._share_calls()
-            try:
-                return self._take_groups(precision)
-            except KeyboardInterrupt:
-                if not self.count:
-                    raise
-                self.said.append(f"interrupted after {self.count} rounds")
-                return False
+        # What a function makes the garbage collector do belongs to its time; what was
+        # left before it does not.
+        gc.collect()
+        for runner in self.runners.values():
+            runner.warm_up(self.budget / len(self.runners))
+        self._share_calls()
+        try:
+            return self._take_groups(precision)
+        except KeyboardInterrupt:
+            if not self.count:
+                raise
+            self.said.append(f"interrupted after {self.count} rounds")
+            return False
 
     def _share_calls(self) -> None:
         """Give functions that take about as long equally many calls a sample."""

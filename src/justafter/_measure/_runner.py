@@ -57,7 +57,7 @@ class Runner:
     def first(self) -> float:
         """Seconds for one call; learns how to wait, and whether inputs are consumed.
 
-        The caller's own arrays are never handed over: the call gets copies.
+        The call never gets the caller's own arrays, only copies.
         """
         args, kwargs = self._copied()
         state = State(self.fn, args, kwargs)

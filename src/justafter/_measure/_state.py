@@ -37,7 +37,7 @@ def is_concrete(value: Any) -> bool:
 
 
 def is_lazy(value: Any) -> bool:
-    """Whether a value is work that is still to be done; a file is none."""
+    """Whether a value is work that is still to be done; a file is not."""
     if inspect.iscoroutine(value) or inspect.isasyncgen(value):
         return True
     return isinstance(value, Iterator) and not isinstance(value, io.IOBase)

@@ -135,7 +135,7 @@ def _attach(fn: Any, log: Log) -> None:
     try:
         fn.log = log
     except AttributeError:
-        # A frozen wrapper of a library: its fields stay, the log stands beside them.
+        # A frozen wrapper of a library: its fields stay, and the log is added.
         if not _functions.is_jitted(fn):
             raise
         object.__setattr__(fn, "log", log)
@@ -158,13 +158,9 @@ def _chosen(only: Any) -> list[Fun] | None:
 
 def _ignored(ignore: Any) -> list[str | Fun]:
     items = ignore if isinstance(ignore, list | tuple | set | frozenset) else [ignore]
-    found: list[str | Fun] = []
-    for one in items:
-        if isinstance(one, ModuleType):
-            found.append(one.__name__)
-        elif isinstance(one, str) or callable(one):
-            found.append(one)
-        else:
+    found = [one.__name__ if isinstance(one, ModuleType) else one for one in items]
+    for one in found:
+        if not (isinstance(one, str) or callable(one)):
             kind = type(one).__name__
             raise TypeError(
                 f"watch ignores functions, modules and their names, got a {kind}"

@@ -60,10 +60,11 @@ class Identity:
     module: str
     source: Any
     path: str
-    is_hidden: bool = False
     # The object that a method is bound to, and the code of functions closed over.
     owner: Any = None
     holds: tuple[Any, ...] = ()
+    # Whether the reader's code calls it, and no library's.
+    is_readers: bool = False
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -157,7 +158,7 @@ def carried(fun: Fun, args: Sequence[Any]) -> Any | None:
     """The function that a library's wrapper of the same name calls, if it shows it.
 
     Libraries that sort arguments into arrays and the rest give `jax.jit` a function
-    of their own, and hand over the user's among the static arguments. `jax.pmap` does
+    of their own, and pass the user's among the static arguments. `jax.pmap` does
     the same with what it maps.
     """
     if (mapped := _internals.mapped(fun)) is not None:
@@ -218,8 +219,6 @@ class Log(Mapping[str, Record]):
         self._max_traces = max_traces
         self._times = times
         self._order: list[Record] = []
-        self._known: dict[int, Callable[[], Any]] = {}
-        self._opaque: Counter[str] = Counter()
         self._reference: Callable[[], Any] | None = None
         self.eager: Counter[str] = Counter()
         for fun in self._only or ():
@@ -261,11 +260,6 @@ class Log(Mapping[str, Record]):
 
     def _remember(self, record: Record, call: _internals.JitCall) -> None:
         """Know what JAX traced of this function before the log began."""
-        # Not kept alive: a function that is gone takes its traces with it.
-        known = self._known.get(id(call.fun))
-        if known is not None and known() is call.fun:
-            return
-        self._known[id(call.fun)] = weak_reference(call.fun)
         if not any(old.fun() is call.fun for old in record._signatures):
             record._signatures.extend(
                 signature_of(old, arguments=joined(old.args))
@@ -287,7 +281,7 @@ class Log(Mapping[str, Record]):
     def _counted(self, call: _internals.JitCall) -> Identity | None:
         """What a run of a body counts for; None for what is not watched.
 
-        Where a jitted function is inside, its own runs are told of, and this is none.
+        Where a jitted function is inside, the log counts that function's runs alone.
         """
         found = self._wanted(call.fun, call.args)
         if found is None or (found.is_jax and self._only is None):
@@ -355,8 +349,9 @@ class Log(Mapping[str, Record]):
         links = list(_functions.layers(fun if hidden is None else hidden))
         if self._only is None:
             found = identity(links[0])
-            found = replace(found, is_hidden=hidden is None and _is_wrapper(fun))
-            found = replace(found, owner=None) if hidden is not None else found
+            is_readers = _internals.is_called_by_reader()
+            owner = found.owner if hidden is None else None
+            found = replace(found, owner=owner, is_readers=is_readers)
             if found.is_jax and not _is_readers(fun):
                 return None
             return None if self._is_ignored(found, links) else found
@@ -367,17 +362,11 @@ class Log(Mapping[str, Record]):
             for root in self._only:
                 if any(_same(links[-1], layer) for layer in _functions.layers(root)):
                     return identity(root)
-        if hidden is None and _is_wrapper(fun):
-            return self._by_name(fun)
-        return None
-
-    def _by_name(self, fun: Fun) -> Identity | None:
-        # The wrapper does not show what it calls; it has its name.
-        for root in self._only or ():
-            mine = identity(root)
-            if mine.qualname == getattr(fun, "__qualname__", None):
-                return mine
-        self._opaque[getattr(fun, "__qualname__", str(fun))] += 1
+        elif _is_wrapper(fun):  # it does not show what it calls, and has its name
+            name = getattr(fun, "__qualname__", None)
+            return next(
+                (i for i in map(identity, self._only) if i.qualname == name), None
+            )
         return None
 
     def _is_ignored(self, found: Identity, links: Sequence[Any] | None) -> bool:
@@ -404,8 +393,7 @@ class Log(Mapping[str, Record]):
                 found.name,
                 found.qualname,
                 found.module,
-                library=_functions.package_of(found.path),
-                _is_hidden=found.is_hidden,
+                library="" if found.is_readers else _functions.package_of(found.path),
                 _place=(found.path, line),
             )
             entries.append((weak_reference(found.owner), record))
@@ -474,27 +462,12 @@ class Log(Mapping[str, Record]):
                 f"{mine.qualname} is one of JAX's own functions, which this log leaves "
                 "out unless you jit them: count it with watch(only=fn)"
             )
-        hidden = [
-            record
-            for record in self.records
-            if record._is_hidden and record.qualname == mine.qualname
-        ]
-        if len(hidden) == 1:
-            return hidden[0]
-        self._check_told(fun, mine)
+        # A library's wrapper of a callable object has the object's name.
+        alike = [r for r in self.records if r.library and r.qualname == mine.qualname]
+        if len(alike) == 1:
+            return alike[0]
         line = getattr(mine.source, "co_firstlineno", 0)
         return Record(mine.name, mine.qualname, mine.module, _place=(mine.path, line))
-
-    def _check_told(self, fun: Fun, mine: Identity) -> None:
-        """Refuse to say zero of a function that a library may hide from us."""
-        is_plain = _functions.is_jax_jitted(fun) or not _functions.is_jitted(fun)
-        seen = [*self._opaque, *(r.qualname for r in self.records if r._is_hidden)]
-        if not is_plain and seen:
-            raise KeyError(
-                f"cannot tell whether {mine.qualname} was traced: the library that "
-                f"jitted it calls it by another name. Ask by name; seen from "
-                f"libraries: {', '.join(dict.fromkeys(seen))}"
-            )
 
     def __contains__(self, key: object) -> bool:
         return any(key in names_of(record) for record in self.records)

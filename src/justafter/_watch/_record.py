@@ -72,7 +72,6 @@ class Record:
     history: list[Trace] = field(default_factory=list)
     compiled: list[Compilation] = field(default_factory=list)
     library: str = ""
-    _is_hidden: bool = field(default=False, repr=False)
     _place: tuple[str, int] = field(default=("", 0), repr=False)
     _signatures: list[Signature] = field(default_factory=list, repr=False)
 

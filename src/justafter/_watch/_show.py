@@ -77,13 +77,6 @@ def _summary(records: Sequence[Record]) -> str:
     return ", ".join(words)
 
 
-def _shown(history: Sequence[Trace]) -> tuple[Sequence[Trace], int]:
-    """The traces to list, and how many are left out."""
-    if len(history) <= _SHOWN:
-        return history, 0
-    return history[:_SHOWN], len(history) - _SHOWN
-
-
 def _reasons(trace: Trace) -> str:
     text = "; ".join(str(reason) for reason in trace.why)
     return text + (f" (raised {trace.raised})" if trace.raised else "")
@@ -136,15 +129,15 @@ def _row(name: str, group: Sequence[Record], record: Record | None) -> _Row:
     return _Row(name, traces, _compilations(group), seconds, _summary(group), record)
 
 
-def _cells(row: _Row, times: bool) -> list[str]:
+def _cells(row: _Row, times: bool) -> tuple[str, ...]:
     seconds = "" if row.seconds is None else _milliseconds(row.seconds)
-    middle = [seconds] if times else []
-    return [row.name, row.traces, row.compilations, *middle, row.why]
+    middle = (seconds,) * times
+    return (row.name, row.traces, row.compilations, *middle, row.why)
 
 
-def _head(times: bool) -> list[str]:
-    middle = ["compiling"] if times else []
-    return ["function", "traces", "compilations", *middle, "why again"]
+def _head(times: bool) -> tuple[str, ...]:
+    middle = ("compiling",) * times
+    return ("function", "traces", "compilations", *middle, "why again")
 
 
 def _milliseconds(seconds: float) -> str:
@@ -157,14 +150,10 @@ def as_text(log: Log, times: bool) -> str:
     if not rows:
         return "nothing traced or compiled"
     table = [_head(times), *(_cells(row, times) for row in rows)]
-    wide = [max(len(cells[i]) for cells in table) for i in range(len(table[0]))]
-    lines = []
-    for cells, row in zip(table, [None, *rows], strict=True):
-        numbers = zip(cells[1:-1], wide[1:-1], strict=True)
-        middle = "  ".join(f"{cell:>{width}}" for cell, width in numbers)
-        lines.append(f"{cells[0]:<{wide[0]}}  {middle}  {cells[-1]}".rstrip())
-        if row is not None and row.record is not None:
-            lines += _trace_lines(row.record.history, times)
+    lines = _table.as_text("", table, [], left=len(table[0]) - 1).splitlines()
+    for i in reversed(range(len(rows))):
+        record = rows[i].record
+        lines[i + 2 : i + 2] = _trace_lines(record.history, times) if record else []
     return "\n".join(lines)
 
 
@@ -177,13 +166,13 @@ def _is_listed(history: Sequence[Trace], times: bool) -> bool:
 def _trace_lines(history: Sequence[Trace], times: bool) -> list[str]:
     if not _is_listed(history, times):
         return []
-    shown, left = _shown(history)
     lines = []
-    for trace in shown:
+    for trace in history[:_SHOWN]:
         took = f" [{_milliseconds(trace.seconds)}]" if times else ""
         lines.append(f"  {trace.number}. {trace.call}{_where(trace)}{took}")
         lines.append(f"     {_reasons(trace)}")
-    return lines + [f"  and {left} more"] * bool(left)
+    left = len(history) - _SHOWN
+    return lines + [f"  and {left} more"] * (left > 0)
 
 
 def as_html(log: Log, times: bool) -> str:
@@ -192,7 +181,7 @@ def as_html(log: Log, times: bool) -> str:
     if not rows:
         return "<p>nothing traced or compiled</p>"
     fixed = [i for i, title in enumerate(head) if title != "compiling"]
-    table = [tuple(head), *(tuple(_cells(row, times)) for row in rows)]
+    table = [head, *(_cells(row, times) for row in rows)]
     traces = [_html_traces(row.name, row.record, times) for row in rows if row.record]
     return _table.as_html("", table, traces, fixed)
 
@@ -200,13 +189,13 @@ def as_html(log: Log, times: bool) -> str:
 def _html_traces(name: str, record: Record, times: bool) -> str:
     if not _is_listed(record.history, times):
         return ""
-    shown, left = _shown(record.history)
     items = "".join(
         f"<li><code>{html.escape(trace.call)}</code>{html.escape(_where(trace))}"
         f"{f' {_table.measured(_milliseconds(trace.seconds))}' if times else ''}"
         f"<br><small>{html.escape(_reasons(trace))}</small></li>"
-        for trace in shown
+        for trace in record.history[:_SHOWN]
     )
-    more = f"<p>and {left} more</p>" if left else ""
+    left = len(record.history) - _SHOWN
+    more = f"<p>and {left} more</p>" if left > 0 else ""
     title = f"<summary>{html.escape(name)}, trace by trace</summary>"
     return f"<details open>{title}<ol>{items}</ol>{more}</details>"

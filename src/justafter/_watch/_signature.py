@@ -60,7 +60,6 @@ class Signature:
     depth: int  # how many wrappers it has around the function it is counted under
     leaves: dict[str, Leaf]
     static: dict[str, Any]
-    hashes: dict[str, int]  # of the static values: they may be changed in place
     tree: Any
     names: tuple[str, ...]  # of the dynamic arguments passed by position
     form: Form
@@ -207,7 +206,6 @@ def signature_of(
         depth=len([*_functions.layers(call.fun)]),
         leaves=leaves,
         static=parts.static,
-        hashes={name: hash(value) for name, value in parts.static.items()},
         tree=tree,
         names=parts.names,
         form=parts.form,
@@ -224,7 +222,7 @@ def _as_passed(
 ) -> Signature:
     """The same call in terms of the arguments before a library took them apart.
 
-    An array is known again since the library hands over the object itself. What came
+    An array is known again since the library passes the object itself. What came
     to JAX and was no argument, such as a model that is itself the function, keeps the
     name that the library gave it.
     """
@@ -246,14 +244,6 @@ def _as_passed(
         found,
         leaves=leaves | dict(unknown.values()),
         static=static,
-        hashes={name: _hash(value) for name, value in static.items()},
         tree=jax.tree.structure(((), dynamic)),
         names=(),
     )
-
-
-def _hash(value: Any) -> int:
-    try:
-        return hash(value)
-    except TypeError:
-        return 0

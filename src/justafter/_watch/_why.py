@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ._signature import Leaf, Placement, Signature
-from ._words import Change, change, changes, equal, told, tree_change
+from ._words import change, changes, equal, told, tree_change
 
 # A retrace is compared with this many earlier traces: enough to find the nearest,
 # few enough that a thousand retraces stay cheap.
-_COMPARED = 64
+_COMPARED = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,23 +49,18 @@ def why(new: Signature, earlier: Sequence[Signature]) -> tuple[Reason, ...]:
     same = [old for old in earlier if old.fun() is fun][-_COMPARED:]
     if not same:
         return (_another_function(new, earlier),)
-    # Nearest: the fewest differences; among equals, the latest.
-    nearest = min(reversed(same), key=lambda old: _apart_by(new, old))
-    came = tuple(_differences(new, nearest))
+    # Nearest: the fewest kinds of difference; among equals, the latest.
+    found = [(_reasons(new, old), old) for old in reversed(same)]
+    reasons, nearest = min(found, key=lambda pair: len(pair[0]))
+    return reasons or _unexplained(nearest)
+
+
+def _reasons(new: Signature, old: Signature) -> tuple[Reason, ...]:
+    came = tuple(_differences(new, old))
+    if not came or new.passed is None or old.passed is None:
+        return came
     # What a library made of the arguments decides; what was passed says it in words.
-    passed = tuple(_differences(*_as_passed(new, nearest))) if came else ()
-    return passed or came or _unexplained(nearest)
-
-
-def _as_passed(new: Signature, old: Signature) -> tuple[Signature, Signature]:
-    if new.passed is None or old.passed is None:
-        return new, old
-    return new.passed, old.passed
-
-
-def _apart_by(new: Signature, old: Signature) -> tuple[bool, int]:
-    came = _distance(new, old)
-    return came > 0, _distance(*_as_passed(new, old)) if came else 0
+    return tuple(_differences(new.passed, old.passed)) or came
 
 
 def _another_function(new: Signature, earlier: Sequence[Signature]) -> Reason:
@@ -80,32 +75,10 @@ def _unexplained(old: Signature) -> tuple[Reason, ...]:
         text = "the trace before ended in an exception, and JAX keeps nothing of it"
         return (Reason("earlier trace raised", text),)
     text = "the same call was traced before: its entry was cleared or dropped"
+    # Then its hash is another, and the entry is not found.
+    if any(hasattr(value, "__dict__") for value in old.static.values()):
+        text += ", or a static value was changed in place"
     return (Reason("cache emptied", text),)
-
-
-def _distance(new: Signature, old: Signature) -> int:
-    """How many things differ; a text for each is made for the nearest only."""
-    static = sum(
-        not equal(value, old.static.get(name)) or _is_mutated(name, new, old)
-        for name, value in new.static.items()
-    )
-    leaves = sum(
-        _apart(leaf, old.leaves.get(name)) for name, leaf in new.leaves.items()
-    )
-    context = not equal(new.context, old.context)
-    apart = static + leaves + context
-    return apart + int(new.form != old.form) + int(bool(new.tree != old.tree))
-
-
-def _apart(new: Leaf, old: Leaf | None) -> int:
-    if old is None:
-        return 1
-    return (
-        (new.shape != old.shape)
-        + (new.dtype != old.dtype)
-        + (new.weak != old.weak)
-        + (new.sharding != old.sharding)
-    )
 
 
 def _differences(new: Signature, old: Signature) -> Iterator[Reason]:
@@ -145,27 +118,17 @@ def _static_changes(new: Signature, old: Signature) -> list[str]:
     return [
         name
         for name, value in new.static.items()
-        if name in old.static
-        and (not equal(value, old.static[name]) or _is_mutated(name, new, old))
+        if name in old.static and not equal(value, old.static[name])
     ]
-
-
-def _is_mutated(name: str, new: Signature, old: Signature) -> bool:
-    """Whether a static value was changed in place, and its hash with it."""
-    is_one = new.static[name] is old.static.get(name)
-    return is_one and new.hashes[name] != old.hashes[name]
-
-
-def _static_change(name: str, new: Signature, old: Signature) -> Iterator[Change]:
-    if _is_mutated(name, new, old):
-        yield name, "was changed in place, and its hash is another by now"
-    else:
-        yield from changes(name, old.static[name], new.static[name])
 
 
 def _static(new: Signature, old: Signature) -> Iterator[Reason]:
     names = _static_changes(new, old)
-    found = [one for name in names for one in _static_change(name, new, old)]
+    found = [
+        one
+        for name in names
+        for one in changes(name, old.static[name], new.static[name])
+    ]
     found += [(name, "is now static") for name in new.static if name in old.leaves]
     found += [(n, "is no longer static") for n in old.static if n in new.leaves]
     if found:

@@ -14,8 +14,20 @@ from jax.tree_util import PyTreeDef
 from .. import _functions
 
 _LONGEST = 60
-# Differences that are told of one pair of values; the others are counted.
+_DEEPEST = 12
+_STEP = re.compile(r"[.[]")
+# Differences that are listed for one pair of values; the others are counted.
 _TOLD = 3
+
+
+class _Leaf:
+    """Stands for every leaf of a structure, of which only the structure is known."""
+
+    def __repr__(self) -> str:
+        return "a leaf"
+
+
+_A_LEAF = _Leaf()
 
 
 def words(value: Any) -> str:
@@ -96,12 +108,9 @@ def told(found: Iterable[Change]) -> str:
 
 
 def _opened(value: Any) -> Any:
-    """What a library flattened into leaves and a structure, whole again.
-
-    A structure alone is filled with None.
-    """
+    """What a library flattened into leaves and a structure, whole again."""
     if isinstance(value, PyTreeDef):
-        leaves, tree = [None] * value.num_leaves, value
+        leaves, tree = [_A_LEAF] * value.num_leaves, value
     elif _is_flattened(value):
         leaves, tree = value
     elif type(value) is tuple:
@@ -125,23 +134,34 @@ def _is_flattened(value: Any) -> bool:
 def changes(name: str, old: Any, new: Any, depth: int = 0) -> Iterator[Change]:
     """The parts of a value that differ, each with what became of it."""
     old, new = _opened(old), _opened(new)
-    if type(old) is type(new) and depth < 8:
-        before, now = dict(_parts(old)), dict(_parts(new))
-        different = [
-            key for key in now if key in before and not equal(before[key], now[key])
-        ]
-        gone = [key for key in before if key not in now]
-        added = [key for key in now if key not in before]
-        if different or gone or added:
-            for key in different:
-                yield from changes(name + key, before[key], now[key], depth + 1)
-            yield from ((f"{name}{key}", "went") for key in gone)
-            yield from ((f"{name}{key}", "appeared") for key in added)
+    if type(old) is type(new) and depth < _DEEPEST:
+        found = list(_between(name, dict(_parts(old)), dict(_parts(new)), depth + 1))
+        if found:
+            yield from found
             return
     if _is_rebound(old, new):
         yield from _rebound(name, old.__self__, new.__self__)
     else:
         yield name, _leaf_change(old, new)
+
+
+def _between(
+    name: str, before: Mapping[str, Any], now: Mapping[str, Any], depth: int = 0
+) -> Iterator[Change]:
+    """What became of each part; parts by how they are written after the name."""
+    for key in now:
+        if key in before and not _alike(before[key], now[key]):
+            yield from changes(name + key, before[key], now[key], depth)
+    yield from ((name + key, "went") for key in before if key not in now)
+    yield from ((name + key, "appeared") for key in now if key not in before)
+
+
+def _alike(a: Any, b: Any) -> bool:
+    """Whether two parts are one to a cache: equal, or structures of leaves alone."""
+    if equal(a, b):
+        return True
+    (leaves, tree), (others, other) = map(jax.tree.flatten, (a, b))
+    return equal(tree, other) and all(leaf is _A_LEAF for leaf in (*leaves, *others))
 
 
 def _is_rebound(old: Any, new: Any) -> bool:
@@ -167,7 +187,16 @@ def _parts(value: Any) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, tuple) and hasattr(value, "_fields"):
         yield from ((f".{key}", getattr(value, key)) for key in value._fields)
     elif isinstance(value, list | tuple):
-        yield from ((f"[{i}]", part) for i, part in enumerate(value))
+        # A graph of Flax NNX has its attributes as pairs of a name and a value.
+        if all(
+            type(one) is tuple and [type(k) for k in one[:-1]] == [str] for one in value
+        ):
+            yield from ((f"[{i}].{key}", part) for i, (key, part) in enumerate(value))
+        else:
+            yield from ((f"[{i}]", part) for i, part in enumerate(value))
+    elif _functions.is_partial(value):
+        names = ("func", "args", "keywords")
+        yield from ((f".{key}", getattr(value, key)) for key in names)
     elif _is_plain_object(value):
         yield from ((f".{key}", part) for key, part in vars(value).items())
 
@@ -184,8 +213,8 @@ def _is_plain_object(value: Any) -> bool:
 def _leaf_change(old: Any, new: Any) -> str:
     before, now = words(old), words(new)
     if before != now:
-        if type(old) is not type(new) and dict(_parts(old)) and dict(_parts(new)):
-            before, now = (_article(type(one).__name__) for one in (old, new))
+        if type(old) is not type(new):
+            before, now = _kind(old) or before, _kind(new) or now
         return f"was {before}, now {now}"
     if (a := plain(repr(old))) != (b := plain(repr(new))) and before.endswith("..."):
         return f"was {_near(a, b)}, now {_near(b, a)}"
@@ -195,18 +224,23 @@ def _leaf_change(old: Any, new: Any) -> str:
     if places[0] != places[1] and all(places):
         return f"was the {before} of {places[0]}, now that of {places[1]}"
     if not places[0]:
-        return _alike(old, new)
+        return _written_alike(old, new)
     maker, is_local, _ = now.rpartition(".<locals>.")
     if is_local and maker and not now.endswith("<lambda>"):
         return f"is made anew by {maker}, in {places[0].rpartition(':')[0]}"
     return f"is another {now} than before, made anew at {places[0]}"
 
 
-def _article(name: str) -> str:
-    return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
+def _kind(value: Any) -> str:
+    """What kind of container it is; an empty text for what has no parts."""
+    if not dict(_parts(value)):
+        return ""
+    name = type(value).__name__
+    size = f" of {len(value)}" if type(value) in (list, tuple) else ""
+    return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}{size}"
 
 
-def _alike(old: Any, new: Any) -> str:
+def _written_alike(old: Any, new: Any) -> str:
     """How values differ that are written alike."""
     kind = type(new).__qualname__
     if type(old) is not type(new):
@@ -231,9 +265,6 @@ def _defined_at(value: Any) -> str:
     return f"{_functions.file_label(code.co_filename)}:{code.co_firstlineno}"
 
 
-# --- trees ------------------------------------------------------------------------
-
-
 def tree_change(names: Sequence[str], old: Any, new: Any) -> str:
     """What differs between the structures of two calls' arguments.
 
@@ -242,99 +273,16 @@ def tree_change(names: Sequence[str], old: Any, new: Any) -> str:
         old: the earlier call's tree, of a pair: positional and named arguments.
         new: the tree of this call.
     """
-    return told(_tree_changes("", old, new, names))
+    before, now = (_by_name(names, _opened(tree)) for tree in (old, new))
+    found = list(_between("", before, now))
+    # The outermost first: a width of a model, say, before those of its layers.
+    found.sort(key=lambda one: len(_STEP.findall(one[0])))
+    return told(found) or "a class of yours is built of other parts"
 
 
-def _tree_changes(
-    path: str, old: Any, new: Any, names: Sequence[str] = ()
-) -> Iterator[Change]:
-    if old == new:
-        return
-    before, now = _node(old), _node(new)
-    if before is None or now is None or before[0] is not now[0]:
-        yield path or "the call", f"was {_kind(old)}, now {_kind(new)}"
-        return
-    keys = [_keys(old), _keys(new)]
-    if not path and before[0] is tuple and len(keys[1]) == 2:  # positional and named
-        yield from _pairs(old.children(), new.children(), names)
-        return
-    is_other = before[0] is not dict and before[1] != now[1]
-    if keys[0] != keys[1]:
-        found = list(_appeared_or_went(path, *keys))
-        same = path or "the call", f"was {_kind(old)}, now {_kind(new)}"
-        yield from found or [same]
-    elif is_other:
-        yield from _static_changes(path or "the call", old, new, keys[1])
-    parts = zip(keys[0], old.children(), strict=True)
-    children = dict(zip(keys[1], new.children(), strict=True))
-    for key, child in parts:
-        if key in children:
-            yield from _tree_changes(path + key, child, children[key])
-
-
-def _static_changes(
-    path: str, old: Any, new: Any, children: Sequence[str]
-) -> Iterator[Change]:
-    """What two nodes of one class keep beside their children, and where it differs."""
-    before, now = (
-        {key: part for key, part in _parts(_opened(node)) if key not in children}
-        for node in (old, new)
-    )
-    different = [
-        key for key in now if key in before and not equal(before[key], now[key])
-    ]
-    for key in different:
-        yield from changes(path + key, before[key], now[key])
-    if not different:
-        yield from changes(path, old.node_data()[1], new.node_data()[1])
-
-
-def _pairs(old: Any, new: Any, names: Sequence[str]) -> Iterator[Change]:
-    positional = zip(old[0].children(), new[0].children(), strict=False)
-    for i, (a, b) in enumerate(positional):
-        yield from _tree_changes(names[i] if i < len(names) else f"argument {i}", a, b)
-    before, now = _by_name(old[1]), _by_name(new[1])
-    for key in now:
-        if key in before:
-            yield from _tree_changes(key, before[key], now[key])
-    yield from _appeared_or_went("", list(before), list(now))
-
-
-def _by_name(tree: Any) -> dict[str, Any]:
-    node = _node(tree)
-    keys = node[1] if node is not None and node[0] is dict else []
-    return dict(zip(keys, tree.children(), strict=True))
-
-
-def _node(tree: Any) -> tuple[Any, Any] | None:
-    data = tree.node_data()
-    return None if data is None else (data[0], data[1])
-
-
-def _keys(tree: Any) -> list[str]:
-    """The keys of a node's children, as JAX writes them."""
-    count, node = len(tree.children()), _opened(tree)
-    try:
-        pairs, _ = jax.tree_util.tree_flatten_with_path(
-            node, is_leaf=lambda one: one is not node
-        )
-    except Exception:  # a class without keys, or one that was not filled
-        pairs = []
-    keys = [jax.tree_util.keystr(path) for path, _ in pairs]
-    return keys if len(keys) == count else [f"<part {i}>" for i in range(count)]
-
-
-def _appeared_or_went(path: str, old: list[str], new: list[str]) -> Iterator[Change]:
-    yield from ((f"{path}{key}", "appeared") for key in new if key not in old)
-    yield from ((f"{path}{key}", "went") for key in old if key not in new)
-
-
-def _kind(tree: Any) -> str:
-    node = _node(tree)
-    if node is None:
-        return "a leaf" if jax.tree_util.treedef_is_leaf(tree) else words(tree)
-    if node[0] is type(None):
-        return "None"
-    name = getattr(node[0], "__name__", str(node[0]))
-    sized = node[0] in (list, tuple)
-    return _article(name) + f" of {len(tree.children())}" * sized
+def _by_name(names: Sequence[str], call: Any) -> dict[str, Any]:
+    if isinstance(call, PyTreeDef):  # a class that takes no leaves but its own
+        return {}
+    positional, named = call
+    labels = [*names, *(f"argument {i}" for i in range(len(names), len(positional)))]
+    return {**dict(zip(labels, positional, strict=False)), **named}

@@ -1,5 +1,7 @@
 """The lens on models of libraries: Flax, Equinox, Optax, Diffrax."""
 
+from functools import partial
+
 import diffrax
 import equinox as eqx
 import jax
@@ -95,6 +97,48 @@ def test_equinox():
     assert lens(eqx.filter_jit(net), X[0]).name == "EqxNet"
 
 
+@eqx.filter_jit
+def trained(net, norm, state, x):
+    """A step as Equinox' own examples have it: it returns the models."""
+    norm = eqx.tree_inference(norm, False)
+
+    def loss(net):
+        axes = {"in_axes": (0, None), "out_axes": (0, None), "axis_name": "batch"}
+        h, _ = eqx.filter_vmap(norm, **axes)(x, state)
+        return jax.vmap(net)(h).sum()
+
+    slopes = eqx.filter_grad(loss)(net)
+    return eqx.apply_updates(net, slopes), norm
+
+
+def test_a_step_of_equinox_takes_flags_and_returns_models():
+    norm, state = eqx.nn.make_with_state(eqx.nn.BatchNorm)(3, "batch", mode="batch")
+    view = lens(trained, eqx_net(), norm, state, X)
+    assert view.at("eqx.apply_updates(net, slopes)").kernels
+    assert any(view.timed(eqx_net(), norm, state, X, calls=2))
+
+
+def test_what_a_method_is_bound_to_is_an_input():
+    class Model(eqx.Module):
+        w: jax.Array
+
+        @eqx.filter_jit
+        def apply(self, x):
+            return x * self.w
+
+    for fn in (Model(X).apply, partial(jax.jit(jnp.multiply), X)):
+        view = lens(fn, X)
+        assert view.inputs.count("f32[5,3]") == 2
+        assert not view.constants
+        assert any(view.timed(X, calls=2))
+
+
+def test_a_layer_alone_is_none_of_your_source():
+    layer = linen.Dense(2)
+    view = lens(jax.jit(layer.apply), layer.init(jax.random.key(0), X), X)
+    assert [row.expression for row in view.table().rows] == ["(no source of yours)"]
+
+
 def test_nnx():
     net = NnxNet()
 
@@ -181,8 +225,9 @@ def test_diffrax():
     assert len(slope._repr_html_()) < 1_000_000
     assert {piece.file for piece in slope.source} == {"test_lens.py"}
     # Of most it can be told what became of them, though XLA dropped the records of
-    # what it wrote anew.
-    assert len(slope.unknown) < 0.3 * len(slope.primitives)
+    # what it wrote anew. The others are sums of counters, and `nextafter`, which may be
+    # any of the instructions on integers.
+    assert len(slope.unknown) < 0.16 * len(slope.primitives)
 
 
 def test_all_that_is_gone_of_diffrax_is_so_by_algebra():
@@ -196,7 +241,7 @@ def test_all_that_is_gone_of_diffrax_is_so_by_algebra():
 
     view = lens(jax.grad(end), jnp.ones(2))
     found = gone_for(view)
-    assert len(found) > 880
+    assert len(found) > 1000
     # Algebra does not see that a loop's test keeps its flag true: the flag is carried
     # no more, and what would compute it for the next turn is gone.
     left = [view.equations[i] for i, reason in found.items() if reason == "?"]

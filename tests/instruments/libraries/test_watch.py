@@ -1,8 +1,5 @@
 """watch on functions that libraries jit: Equinox, Flax NNX, Diffrax, Optax."""
 
-import subprocess
-import sys
-
 import diffrax
 import equinox as eqx
 import jax
@@ -13,6 +10,8 @@ import pytest
 from flax import linen, nnx
 
 from justafter import RetraceError, watch
+
+from ..running import printed
 
 
 def rows(n):
@@ -197,6 +196,28 @@ def test_linen_and_optax():
     assert log["step"].traces <= 2
 
 
+def test_a_librarys_function_that_you_jit_has_its_own_line():
+    model = linen.Dense(2)
+    params, apply = model.init(jax.random.key(0), rows(1)), jax.jit(model.apply)
+    with jax.numpy_dtype_promotion("standard"), watch() as log:
+        apply(params, rows(4))
+        apply(params, rows(5))
+    shown = repr(log)
+    assert "apply           " in shown
+    assert "was float32[4,3], now float32[5,3]" in shown
+
+
+def test_an_attribute_of_a_graph_has_its_name():
+    net = nnx.Dropout(0.5, rngs=nnx.Rngs(0))
+    step = nnx.jit(lambda net, x: net(x))
+    step(net, rows(4))
+    net.eval()
+    with watch(only=step) as log:
+        step(net, rows(4))
+    (why,) = log[step].history[0].why
+    assert "deterministic.value was False, now True" in why.text
+
+
 def test_a_function_that_was_not_called_while_a_library_worked():
     step, _ = filtered()
     with watch() as log:
@@ -213,9 +234,7 @@ def test_nothing_is_printed_when_python_ends(tmp_path):
         "@watch\n@eqx.filter_jit\ndef g(x): return x\n"
         "f(1.0); g(1.0); log = watch()\n"
     )
-    command = [sys.executable, str(program)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert printed(program) == ""
 
 
 def test_a_function_warmed_up_before(made):
@@ -348,10 +367,10 @@ def test_reasons_of_a_step_with_an_optimizer():
             model = Pair()
             step(model, nnx.Optimizer(model, transform, wrt=nnx.Param), rows(4))
     anew = "opt.tx.init is made anew by chain, in _combining.py; opt.tx.update likewise"
-    state = "opt.opt_state[0] was a ScaleByAdamState, now an EmptyState"
+    state = "opt.opt_state[0] was a ScaleByAdamState, now EmptyState()"
     (second,), (third, *_) = log[step].history[1].why, log[step].history[2].why
     assert str(second) == f"tree structure: {anew}"
-    assert str(third) == f"tree structure: {anew}; {state}"
+    assert str(third) == f"tree structure: {state}; {anew}"
     assert log[step].history[0].call.startswith("model.down.bias")
 
 
