@@ -28,15 +28,7 @@ _HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH
 sys.path[:] = [place for place in sys.path if place not in ("", os.getcwd(), _HOME)]  # noqa: PTH109
 sys.path.append(_HOME)
 
-try:
-    from .commands.line import main
-except ModuleNotFoundError as missing:
-    if missing.name is None or missing.name.startswith("executed_book"):
-        raise
-    sys.exit(
-        f"the builder needs {missing.name!r}, which is not installed here\n"
-        f"    → python -m pip install executed-book brings all that it needs"
-    )
+from .commands.line import main  # noqa: E402 (as soon as signals are set)
 
 if __name__ == "__main__":
     sys.exit(main(stopped=_STOPPED))

@@ -127,7 +127,7 @@ def execute(
 
     Args:
         settings: how the book is read, executed and checked.
-        progress: what is told how far the chapters are.
+        progress: receives how far the chapters are.
         choose: gives each chapter as it is to be executed; None leaves it out.
         ready: is given each chapter that ran to its end, as soon as it did.
         while_starting: is called once the process is starting that workers are forked
@@ -185,6 +185,11 @@ class _Building:
             ):
                 if self.missing:
                     self._run(self.missing)
+        if not self.settings.source.is_dir():
+            raise BookError(
+                f"{os.path.relpath(self.settings.source)}: was removed while the book"
+                " was built\n    → put it back, and build again; what has run is kept"
+            )
         book = Book(self.chapters, self.executed, errors=self.errors, texts=self.texts)
         for executed in self.executed.values():
             self._check(executed, book)
@@ -311,7 +316,7 @@ class _Building:
             )
             for chapter in order
         ]
-        # Where no page names JAX, its version is none of the book's business.
+        # A book whose pages never name JAX does not depend on its version.
         with open_workers(without=() if self.names_jax else ("jax",)) as workers:
             self.while_starting()
             Pool(workers, self.settings.jobs, self.progress.tick).run(tasks)

@@ -7,7 +7,7 @@ so that the two can never show different data.
 
 import re
 
-#: Matplotlib's rcParams, as far as JSON has them.
+#: Those of Matplotlib's rcParams that JSON can express.
 Style = dict[str, str | float | bool | tuple[float, float] | None]
 
 INK, MUTED, GRID = "#1c2328", "#566067", "#dedbd2"

@@ -1,6 +1,6 @@
 """What a chapter is, and what executing it gave: plain data that travels.
 
-A `Chapter` is what stands in a file; a `Run` is what executing it gave. `Executed`
+A `Chapter` is the content of a file; a `Run` is the result of executing it. `Executed`
 pairs each cell with its result, once, and is what everything later looks at.
 """
 
@@ -124,7 +124,7 @@ class Chapter:
     """One page that executes: its cells and the text between them, in order.
 
     `leading` are the values above the first cell. `limit` is how long a cell may take
-    (seconds), `platform` the one that the chapter runs on wherever the book is built;
+    (seconds); `platform` is where the chapter runs, whatever device builds the book, or
     None for the default.
     """
 

@@ -93,6 +93,14 @@ OPTIONS = (
     Option(
         "output_limit", 1_000_000, _is_positive, "how many characters a cell may print"
     ),
+    Option("image_limit", 50_000_000, _is_positive, "how many bytes of images"),
+    Option(
+        "memory",
+        0.0,
+        lambda value: value == 0 or _is_positive(value),
+        "how many gigabytes of memory a page may hold while it runs; 0 is a quarter of"
+        " the machine's, and 4 at least",
+    ),
     Option(
         "folder",
         "page",
@@ -107,6 +115,12 @@ OPTIONS = (
         " has a twin for a dark theme",
     ),
 )
+
+
+#: Options that are settings as they are given.
+_AS_GIVEN = (
+    "cell_seconds", "output_limit", "image_limit", "memory", "folder", "figures",
+)  # fmt: skip
 
 
 def _cores() -> int:
@@ -128,6 +142,8 @@ class Settings:
         cell_seconds: how long one cell may run; a chapter may ask for more
             with `executed_book: {limit: seconds}` in its front matter.
         output_limit: how many characters one cell may print.
+        image_limit: how many bytes of images it may show.
+        memory: how many gigabytes a chapter's process may hold; see `memory_bytes`.
         may_fail: whether a cell that nobody announced may fail, as in MyST-NB's
             `nb_execution_allow_errors`.
         folder: "page" if cells run in the page's folder, "empty" if in a new one.
@@ -151,6 +167,8 @@ class Settings:
     jobs: int = field(default_factory=_cores)
     cell_seconds: float = 180.0
     output_limit: int = 1_000_000
+    image_limit: int = 50_000_000
+    memory: float = 0.0
     may_fail: bool = False
     folder: str = "page"
     figures: str = "png"
@@ -166,6 +184,12 @@ class Settings:
     def project(self) -> Path:
         """The folder whose files a chapter may read: the source's parent."""
         return self.source.parent
+
+    @property
+    def memory_bytes(self) -> float:
+        """How much memory a chapter's process may hold (bytes)."""
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        return self.memory * 1e9 or max(4e9, total / 4)
 
     @property
     def figure_style(self) -> Style:
@@ -199,7 +223,7 @@ def settings_of(
         for name in ("outputs", "programs", "cache")
     }
     settings: dict[str, Any] = {
-        **{n: said[n] for n in ("cell_seconds", "output_limit", "folder", "figures")},
+        **{name: said[name] for name in _AS_GIVEN},
         "claims": {key: tuple(texts) for key, texts in said["claims"].items()},
         "bound": tuple(said["bound"]),
         "verified": tuple(said["verified"]),

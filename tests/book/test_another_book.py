@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from .conftest import TinyBook
+
 CONF = """\
 project = "Another"
 extensions = ["myst_nb", "executed_book"]
@@ -181,3 +183,30 @@ def test_a_second_build_executes_nothing(site):
     )
     assert again.returncode == 0, again.stderr
     assert "to execute" not in again.stdout
+
+
+def sphinx_of(book: TinyBook, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Sphinx's own command on a tiny book."""
+    return subprocess.run(
+        [sys.executable, "-m", "sphinx", "-q", "-c", "conf", "docs", "out", *arguments],
+        cwd=book.root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_sphinx_says_what_failed_and_of_pages_left_out_nothing(book):
+    book.chapter("good", "print(6 * 7)")
+    book.chapter("bad", "1 / 0")
+    book.index("good", "bad")
+    failed = sphinx_of(book)
+    assert failed.returncode == 2
+    assert "bad.md:9: cell 1 raised ZeroDivisionError" in failed.stderr
+    assert "chapters failed: see above" in failed.stderr
+    assert "report" not in failed.stderr
+    assert "extension.py" not in failed.stderr
+    left_out = "-Dnb_execution_excludepatterns=bad.md,other.md"
+    assert sphinx_of(book, "-W", left_out).returncode == 0
+    assert "42" in (book.root / "out" / "good.html").read_text()
+    book.done("build", left_out)

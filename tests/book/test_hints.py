@@ -53,7 +53,7 @@ def hint(block: str) -> str:
 
 
 def option(block: str) -> str:
-    """The option that a way out proposes, as it has to stand in the cell."""
+    """The option that a hint proposes, in the form that a cell needs."""
     found = re.search(r"(:[\w-]+: .*?)(?:, or mend the cell)?$", hint(block), re.M)
     assert found, block
     return found[1]
@@ -91,7 +91,7 @@ def before(line: str) -> Callable[[tuple[str, ...], str], list[str]]:
 
 
 def proposed(cells: tuple[str, ...], said: str) -> list[str]:
-    """The proposed option, in the last cell instead of what stands there."""
+    """The cells, where the proposed option replaces those of the last one."""
     *others, last = cells
     last = re.sub(r"^:\w+:.*\n", "", last)
     return [*others, f"{option(said)}\n{last}"]

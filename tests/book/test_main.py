@@ -24,7 +24,7 @@ def run(*options: str) -> subprocess.CompletedProcess[str]:
 def test_what_is_missing_is_named_with_what_brings_it():
     ran = run("-S", "-m", "executed_book", "build")
     assert ran.returncode == 1
-    missing, way_out = ran.stderr.splitlines()
+    missing, way_out = ran.stderr.strip().splitlines()
     assert missing.startswith("the builder needs '")
     assert missing.endswith("', which is not installed here")
     assert way_out == (

@@ -11,7 +11,7 @@ import pytest
 
 from executed_book.errors import BookError
 
-from .conftest import TinyBook
+from .conftest import TinyBook, copy_of
 from .test_settings import from_conf
 
 
@@ -89,6 +89,57 @@ def test_figures_have_the_format_that_a_cell_asks_for(book, kind):
     book.executed()
 
 
+# -- what IPython has
+
+
+def test_a_cell_may_start_a_task_that_a_later_one_awaits(pinned):
+    work = "async def work():\n    print('working')\n    return 41"
+    pinned.chapter(
+        "one",
+        f"import asyncio\n{work}\ntask = asyncio.create_task(work())",
+        "await task + 1",
+        "asyncio.run(work()) + 2",
+    )
+    said = output_of(pinned, "one")
+    assert "| 42" in said
+    assert "| 43" in said
+
+
+def test_what_is_to_go_on_in_the_background_has_a_way(book):
+    book.chapter("one", "!sleep 0.1 &")
+    said = book.refused("execute")
+    assert "start it with subprocess.Popen" in said
+
+
+def test_a_mode_of_tracebacks_may_be_chosen(pinned):
+    pinned.chapter(
+        "one", "%xmode Minimal", ':raises: "ZeroDivisionError: division by zero"\n1 / 0'
+    )
+    said = output_of(pinned, "one")
+    assert "Exception reporting mode: Minimal" in said
+    assert "ZeroDivisionError: division by zero" in said
+
+
+# -- what a page may use up
+
+
+def test_a_page_that_holds_too_much_memory_is_named_while_it_grows(book):
+    deep = "import sys\nsys.setrecursionlimit(10**9)"
+    book.chapter("one", deep, "def f(n):\n    return f(n + 1)\nf(0)")
+    said = book.refused("execute", "-Dexecuted_book_memory=1")
+    assert "one.md:14: cell 2 held over 1 GB of memory" in said
+    assert "executed_book_memory" in said
+
+
+def test_images_have_a_limit_that_is_set(book):
+    alt, show = ":alt: A line\n", "from IPython.display import display\n"
+    book.chapter("one", alt + show + "display({'image/png': 'x' * 2000}, raw=True)")
+    said = book.refused("execute", "-Dexecuted_book_image_limit=1000")
+    assert "cell 1 showed over 1,000 bytes of images" in said
+    assert "_image_limit in conf.py" in said
+    book.executed()
+
+
 # -- options of MyST-NB's
 
 
@@ -131,6 +182,11 @@ USES = {
     "a file that may appear": (
         "try:\n    print(open(b'data.txt').read())\nexcept OSError:\n    print('none')",
     ),
+    "whether a file is there": ("import os", "print(os.path.exists('data.txt'))"),
+    "whether a path is there": (
+        "from pathlib import Path",
+        "Path('data.txt').exists()",
+    ),
     "a folder": ("from pathlib import Path\nprint(sorted(Path().glob('*.txt')))",),
     "a file of a child's": ("!cat data.txt notes.txt",),
 }
@@ -171,6 +227,22 @@ def test_a_page_that_is_no_file_is_named(book):
     assert status == 1
     assert "pipe.md:1: a page is a file" in said
     assert "exclude_patterns" in said
+
+
+def test_a_book_that_is_removed_meanwhile_is_one_error_and_keeps_what_ran(book):
+    docs = book.root / "docs"
+    book.chapter("first", "1", "2", "3")
+    book.chapter("second", f"import shutil\nshutil.rmtree({str(docs)!r})")
+    book.chapter("third", "4")
+    conf = book.root / "conf" / "conf.py"
+    conf.write_text(conf.read_text().replace('"empty"', '"page"'))
+    kept = copy_of(book, book.root.with_name("kept"))
+    said = book.refused("build", "--jobs=1")
+    assert "docs: was removed while the book was built" in said
+    assert "Traceback" not in said
+    copy_of(kept, book.root)
+    book.chapter("second", "5")
+    assert "1 unchanged, 2 to execute" in book.executed()
 
 
 def test_a_page_that_was_deleted_is_published_no_more(book):

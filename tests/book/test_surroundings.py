@@ -1,4 +1,4 @@
-"""What surrounds a build changes nothing on a page, or is told in one line."""
+"""What surrounds a build leaves pages unchanged, or the build says so in one line."""
 
 from __future__ import annotations
 

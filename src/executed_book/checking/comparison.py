@@ -1,7 +1,7 @@
 """Comparing the text of outputs: with a pin, with a program's, with another version's.
 
 Numbers written as floating point may differ by a tolerance; the rest must be the same,
-up to what differs whenever the same code stands in another file: where it stands.
+except for file names and line numbers, which change with the file that holds the code.
 """
 
 import functools

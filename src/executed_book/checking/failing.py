@@ -228,7 +228,7 @@ class _Flow:
         return self.reads(node)
 
     def reads(self, node: ast.AST) -> int:
-        """Where the values come from whose names stand in some code."""
+        """Where the values come from that some code names."""
         names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
         return max(map(self._name, names), default=FIXED)
 

@@ -28,7 +28,7 @@ def check_pins(
 ) -> Iterator[PageError]:
     """Every output of a run that is not the accepted one, at the cell's line.
 
-    Cells whose numbers are in `spoilt` failed, which is told elsewhere.
+    Cells whose numbers are in `spoilt` failed, which `rules.failed` reports.
     """
     chapter = executed.chapter
     path = accepted_path(folder, chapter.docname, executed.run.provenance.jax)

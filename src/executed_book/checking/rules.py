@@ -39,8 +39,8 @@ def check_run(
     """Everything that is wrong with a chapter's run, at the page's own lines.
 
     `rules` are those that hold for the book (see `settings.RULES`). `spoilt` are the
-    numbers of cells that failed, or need one that did; of those only the failures that
-    were not announced are told elsewhere: see `failed`.
+    numbers of cells that failed, or need one that did; `failed` reports their
+    failures, unless the page announced them.
     """
     chapter = executed.chapter
     errors: list[PageError] = []
@@ -69,9 +69,9 @@ def failed(
 ) -> tuple[list[PageError], set[int]]:
     """The failures that were not allowed, and the cells that failures spoil.
 
-    A cell that is known to fail on the platform where it ran spoils others all the
-    same, and is no failure to tell of. A failure of a cell that needs another one that
-    failed is told with that one.
+    A cell that is known to fail on the platform where it ran is not reported, but it
+    spoils others all the same. If a cell fails that needs another failed cell, one
+    error reports both.
     `needs` gives the numbers of the cells that a cell needs.
     """
     failing, spoilt = _failing(executed, needs)
@@ -130,8 +130,8 @@ def _unannounced(chapter: Chapter, cell: Cell, failure: Failure) -> PageError:
         return PageError(
             chapter.path,
             cell.line,
-            f"cell {cell.number} printed over {failure.message} characters",
-            "print less: no reader will read it",
+            f"cell {cell.number} {failure.message}",
+            "give less, or raise executed_book_output_limit or _image_limit in conf.py",
         )
     return PageError(
         chapter.path,

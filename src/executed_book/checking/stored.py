@@ -296,7 +296,7 @@ def read_page(path: Path) -> StoredPage:
     """The inverse of `write_page`.
 
     Raises:
-        PageError: the file was cut, or is none of ours; it is named.
+        PageError: the file was cut, or the book did not write it; it is named.
     """
     number = 1
     try:

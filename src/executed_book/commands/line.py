@@ -81,7 +81,13 @@ def _say(text: str) -> None:
 
 
 def _defect(error: Exception) -> str:
-    """What is said where only a mistake of ours can be the cause."""
+    """What is said where only a mistake of ours, or a missing package, is the cause."""
+    missing = error.name if isinstance(error, ModuleNotFoundError) else None
+    if missing is not None and not missing.startswith("executed_book"):
+        return (
+            f"the builder needs {missing!r}, which is not installed here\n"
+            f"    → python -m pip install executed-book brings all that it needs"
+        )
     with tempfile.NamedTemporaryFile(
         "w", prefix="executed-book-defect-", suffix=".txt", delete=False
     ) as log:

@@ -1,4 +1,4 @@
-"""Exchanging the site that stands for the one that was just built.
+"""Replacing the published site by the new build.
 
 Nothing is deleted that no build made: the folder is only ever replaced if it is empty,
 absent, or a site whose every file a build wrote. Where the system can swap two folders

@@ -181,7 +181,7 @@ class _Recording:
             if done == len(chapter.cells):  # it was the end of the chapter, or no cell
                 self._give_up(chapter.docname, *errors[-1:])
                 continue
-            # The one that ended it is the first that is told at the cell or below.
+            # The first error at this cell or below it has ended the chapter.
             line = chapter.cells[done].line
             at = [e for e in errors if e.line >= line] or errors
             self._ended.setdefault(chapter.docname, {})[done + 1] = at[0]
@@ -288,7 +288,7 @@ def table(accounts: list[Account]) -> str:
 def _notes(
     executed: Executed, spoilt: set[int], wrong: dict[int, PageError]
 ) -> Iterator[str]:
-    """What is told of cells that are known to fail here, and of those that need one."""
+    """Messages on cells that are known to fail here, and on those that need one."""
     platform = executed.run.provenance.platform
     known = [c for c in executed.chapter.cells if c.is_to_fail_on(platform)]
     for cell in known:

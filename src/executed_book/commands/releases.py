@@ -1,4 +1,4 @@
-"""`releases`: the page that shows what other releases of JAX make of the book.
+"""`releases`: the page that shows what changes with other releases of JAX.
 
 It is written from what is stored below `outputs/cells`: the difference of each page's
 accepted outputs and of what `record` stored of it on a CPU with another release.
@@ -36,12 +36,12 @@ _INTRO = """\
 Cells of this book were also executed on the releases below, in an environment of
 their own; how many of them are still as they were then is said below the release. This
 page shows the outputs that are not those of their pages, side by side, and the cells
-that broke. What differs in the same way in several cells stands once, after these;
-messages that just name another address stand last. Outputs that vary from run to run
-are left out. The page is generated from these runs.
+that broke. A difference that several cells share is shown once, after these; messages
+that just name another address come last. Outputs that vary from run to run are left
+out. The page is generated from these runs.
 """
 
-#: From how many cells on a difference is told once for all of them.
+#: A difference that at least so many cells share is shown once for all of them.
 _SEVERAL = 3
 
 #: What was written, and what is written instead.
@@ -62,7 +62,7 @@ class Change:
 
 @dataclass
 class Release:
-    """What another release makes of the book.
+    """What changes in the book with another release.
 
     `titles` are those of the chapters that were compared, `cells` counts their cells.
     """

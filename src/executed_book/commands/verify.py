@@ -12,7 +12,7 @@ from ..model import Chapter, Value
 from ..programs import verify as programs
 from ..programs.cells import SourceCell, parse
 from ..programs.names import bound_names
-from ..programs.values import question
+from ..programs.values import describing_expression
 from ..programs.verify import Values
 from ..running.progress import Progress
 from ..settings import Settings
@@ -31,7 +31,11 @@ def verify(
     rules = settings.rules - {"programs"}
     book = execute(dataclasses.replace(settings, rules=rules), progress)
     raise_all(book.errors)
-    waiting = {d for d, offers in book.offers.items() if any(o.waits for o in offers)}
+    waiting = {
+        docname
+        for docname, offers in book.offers.items()
+        if any(offer.verdict is None for offer in offers)
+    }
     if waiting:
         values = page_values(settings, progress, waiting)
         offers = [
@@ -79,14 +83,14 @@ def page_values(
     )
     book = execute(asking, progress, choose=_asked)
     return {
-        (docname, f"cell {cell.number}"): _told(result.values[-1].text)
+        (docname, f"cell {cell.number}"): _values_in(result.values[-1].text)
         for docname, executed in book.executed.items()
         for cell, result in executed
         if result.values
     }
 
 
-def _told(text: str) -> dict[str, str]:
+def _values_in(text: str) -> dict[str, str]:
     found: dict[str, str] = json.loads(text) if text.startswith("{") else {}
     return found
 
@@ -95,7 +99,8 @@ def _asked(chapter: Chapter) -> Chapter:
     """A chapter that describes what each of its cells binds."""
     for cell in chapter.cells:
         names = bound_by(cell.source) if not cell.is_skipped else set()
-        values = (Value("eval", question(names), cell.line),) if names else ()
+        asked = Value("eval", describing_expression(names), cell.line)
+        values = (asked,) if names else ()
         chapter = chapter.with_cells([cell.number], values=values)
     return dataclasses.replace(chapter, leading=())
 

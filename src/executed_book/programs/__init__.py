@@ -11,7 +11,7 @@ notebook of the whole chapter, and `snippets` hands all of these to the build.
 from .cells import SourceCell
 from .downloads import notebook, script
 from .slicing import NoFaithfulProgram, Page
-from .text import Program, Programs, header, program
+from .text import Program, Programs, header, sets_environment
 
 __all__ = [
     "NoFaithfulProgram",
@@ -21,6 +21,6 @@ __all__ = [
     "SourceCell",
     "header",
     "notebook",
-    "program",
     "script",
+    "sets_environment",
 ]

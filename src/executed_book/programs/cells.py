@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import itertools
 from dataclasses import dataclass, replace
 
 from .magics import Magic, python_of
-from .names import FUNCTIONS
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,8 @@ class SourceCell:
         prints: whether it printed something; None if that is not known.
         fails_at: the line, from 1, of the statement that raised the announced failure;
             None if that is not known, and then it is the last statement.
-        no_program: the chapter's reason for having no program, or None.
         label: the name by which other cells call it.
-        needs: names and labels of earlier cells that it needs, as its author says.
+        needs: names, and labels of earlier cells, that it needs, as its author says.
         needs_not: names that it does not need.
     """
 
@@ -35,7 +34,6 @@ class SourceCell:
     displays: bool | None = None
     prints: bool | None = None
     fails_at: int | None = None
-    no_program: str | None = None
     label: str | None = None
     needs: tuple[str, ...] = ()
     needs_not: tuple[str, ...] = ()
@@ -71,7 +69,7 @@ def parse(cell: SourceCell) -> ParsedCell:
     """
     try:
         text, tree, magics = python_of(cell.code)
-        _compile(cell, tree)
+        awaits = _awaits(cell, text, tree)
     except SyntaxError as error:
         lines = tuple(cell.code.split("\n"))
         if cell.raises is not None:
@@ -81,26 +79,33 @@ def parse(cell: SourceCell) -> ParsedCell:
     if cell.code.lstrip("\n").startswith("%%timeit"):
         cell = replace(cell, displays=False)
     lines, moved = _one_a_line(tuple(text.rstrip("\n").split("\n")), tree)
-    if moved:
-        tree = ast.parse("\n".join(lines))
+    nodes = tuple(ast.parse("\n".join(lines)).body if moved else tree.body)
     fails_at = len(lines)
     if cell.fails_at is not None:
         fails_at = cell.fails_at + sum(line <= cell.fails_at for line in moved)
     return ParsedCell(
-        cell,
-        lines,
-        tuple(tree.body),
-        tuple(magics),
-        awaits=("async" in text or "await" in text) and any(map(_awaits, tree.body)),
-        fails_at=fails_at,
+        cell, lines, nodes, tuple(magics), awaits=awaits, fails_at=fails_at
     )
 
 
-def _compile(cell: SourceCell, tree: ast.Module) -> None:
-    """Finds what is wrong with code that parses; only asked where that is announced."""
-    if (cell.raises or "").startswith(("SyntaxError", "IndentationError")):
-        flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-        compile(tree, "<cell>", "exec", flags=flags, dont_inherit=True)
+#: What needs an event loop that runs, and the words of code that may await.
+_LOOP_NEEDED = frozenset({"create_task", "ensure_future", "get_running_loop"})
+_ASYNC = ("async", "await", *_LOOP_NEEDED)
+
+
+def _awaits(cell: SourceCell, text: str, tree: ast.Module) -> bool:
+    """Whether code awaits outside of its functions, or starts what is awaited.
+
+    Raises:
+        SyntaxError: it parses, and yet it is no Python.
+    """
+    announced = (cell.raises or "").startswith(("SyntaxError", "IndentationError"))
+    if not (announced or any(word in text for word in _ASYNC)):
+        return False  # so that few cells are compiled
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    code = compile(tree, "<cell>", "exec", flags=flags, dont_inherit=True)
+    awaits = bool(code.co_flags & inspect.CO_COROUTINE)
+    return awaits or not _LOOP_NEEDED.isdisjoint(code.co_names)
 
 
 def _one_a_line(
@@ -118,13 +123,3 @@ def _one_a_line(
             split[node.lineno - 1 : node.lineno] = [first.decode(), rest.decode()]
             moved.append(node.lineno)
     return tuple(split), moved
-
-
-def _awaits(node: ast.AST) -> bool:
-    """Whether code awaits something outside of its functions."""
-    if isinstance(node, ast.Await | ast.AsyncFor | ast.AsyncWith):
-        return True
-    if isinstance(node, FUNCTIONS):
-        return False
-    is_async = bool(getattr(node, "is_async", 0))  # of a comprehension
-    return is_async or any(map(_awaits, ast.iter_child_nodes(node)))

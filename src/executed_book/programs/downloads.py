@@ -2,10 +2,9 @@
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from .cells import ParsedCell, SourceCell
-from .magics import commented
 from .names import bound_names
 from .slicing import Page
 from .text import Edit, edit, indented, is_displayed, printed
@@ -50,17 +49,16 @@ def _headings(prose: str) -> list[str]:
 def _script_cell(page: Page, k: int) -> str:
     cell = page.cells[k]
     if _is_foreign(cell):
-        return "\n".join(f"# {line}".rstrip() for line in _typed_lines(cell))
+        typed = cell.source.code.strip("\n").split("\n")
+        return "\n".join(f"# {line}".rstrip() for line in typed)
     if not cell.is_python:
         compiled = f'compile({cell.source.code!r}, "<cell>", "exec")'
         return _expected_to_raise(compiled, cell.source.raises or "")
-    lines = commented(cell.lines, cell.nodes) if cell.magics else cell.lines
-    statements = page.of(k)
-    edits = list[Edit]()
-    node = statements[-1].node if statements else None
-    if isinstance(node, ast.Expr) and lines[node.lineno - 1] in cell.lines:
-        edits = _shown(page, cell, node)
-    text = "\n".join(edit(lines, edits)).strip("\n")
+    node = cell.nodes[-1] if cell.nodes else None
+    edits: Iterable[Edit] = ()
+    if isinstance(node, ast.Expr) and cell.source.raises is None:
+        edits = printed(node, cell.lines) if is_displayed(page, cell, node) else ()
+    text = "\n".join(edit(cell.lines, edits)).strip("\n")
     if cell.awaits:
         names = sorted(set(bound_names(cell.nodes)))
         text = f"global {', '.join(names)}\n{text}" if names else text
@@ -71,22 +69,12 @@ def _script_cell(page: Page, k: int) -> str:
     return _expected_to_raise(text, cell.source.raises)
 
 
-def _shown(page: Page, cell: ParsedCell, node: ast.Expr) -> list[Edit]:
-    if cell.source.raises is not None or not is_displayed(page, cell, node):
-        return []
-    return list(printed(node, cell.lines))
-
-
 def _is_foreign(cell: ParsedCell) -> bool:
     """Whether a cell as a whole is no Python: `%%bash`, say, or a mistake."""
     raises = cell.source.raises is not None
     if not (cell.is_python or raises) or (cell.magics and raises):
         return True
     return any(name.startswith("%%") for _, name in cell.magics)
-
-
-def _typed_lines(cell: ParsedCell) -> list[str]:
-    return cell.source.code.strip("\n").split("\n")
 
 
 def _expected_to_raise(text: str, announced: str) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 from collections.abc import Iterable, Iterator
 
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 Code = Function | ast.ClassDef
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
@@ -30,13 +30,9 @@ def dotted(node: ast.expr) -> str:
     >>> dotted(ast.parse("np.random.normal", mode="eval").body)
     'np.random.normal'
     """
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    if not isinstance(node, ast.Name):
-        return ""
-    return ".".join([node.id, *reversed(parts)])
+    is_name = isinstance(node, ast.Name | ast.Attribute)
+    text = ast.unparse(node) if is_name else ""
+    return text if re.fullmatch(r"[^\W\d]\w*(\.\w+)*", text) else ""
 
 
 def imports(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
@@ -131,23 +127,14 @@ def looked_up(node: ast.AST) -> frozenset[str]:
     """The names that a statement or an expression looks up or binds."""
     if isinstance(node, ast.Name):
         return frozenset((node.id,))
-    children: Iterable[ast.AST] = ast.iter_child_nodes(node)
+    children = list(ast.iter_child_nodes(node))
     names = frozenset[str]()
     if isinstance(node, Code):
-        inside = node.body if isinstance(node.body, list) else [node.body]
-        children = [child for child in children if child not in inside]
+        body = node.body if isinstance(node.body, list) else [node.body]
+        children = [child for child in children if child not in body]
         names = free_names(node)
-    elif isinstance(node, Comprehension):
-        first, targets = node.generators[0], [g.target for g in node.generators]
-        children = [first.iter]
-        names = frozenset().union(
-            *map(
-                looked_up,
-                [
-                    *(g.iter for g in node.generators[1:]),
-                    *(c for g in node.generators for c in g.ifs),
-                    *(e for e in ast.iter_child_nodes(node) if isinstance(e, ast.expr)),
-                ],
-            )
-        ) - frozenset().union(*map(looked_up, targets))
-    return names.union(*map(looked_up, children))
+    names = names.union(*map(looked_up, children))
+    if isinstance(node, Comprehension):
+        targets = bound_names(part.target for part in node.generators)
+        return names - frozenset(targets) | looked_up(node.generators[0].iter)
+    return names

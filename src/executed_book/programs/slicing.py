@@ -13,15 +13,15 @@ names values and earlier cells, `:needs-not:` leaves away what was found without
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from . import libraries
-from .cells import ParsedCell, SourceCell, parse
+from .cells import SourceCell, parse
 from .following import Follower
-from .names import DEFINITIONS, bound_names, imports, root_name
-from .things import Effects, Mask, page_scope, reach
+from .names import DEFINITIONS, bound_names, imports, looked_up, root_name
+from .things import Effects, Mask, page_scope
 
 WAY_OUT = "rewrite it in plain Python, or give the reason in the cell's `no-program`"
 
@@ -50,7 +50,7 @@ class CodeStatement:
         first, last: its lines in the cell, from 1, decorators included.
         names: what it binds.
         fails: whether it raises what its cell announces.
-        runs: False if it stands below one of its cell that fails.
+        runs: False if a statement above it in its cell fails.
     """
 
     index: int
@@ -79,18 +79,21 @@ class Page:
         self.cells = [parse(cell) for cell in cells]
         self.statements: list[CodeStatement] = []
         self.effects: list[Effects] = []
-        self.names_read = frozenset(_names_read(self.cells))
+        inside = (
+            n for cell in self.cells for node in cell.nodes for n in ast.walk(node)
+        )
+        names = (node for node in inside if isinstance(node, ast.Name))
+        self.names_read = {n.id for n in names if isinstance(n.ctx, ast.Load)}
         self._scope = page_scope()
         self._named: list[Mask] = []
-        self._hides = False  # whether names were bound that no source shows
-        self._of: list[list[CodeStatement]] = []
         for k, cell in enumerate(self.cells):
-            self._named.append(self._said(cell.source))
-            self._of.append([self._add(k, node) for node in cell.nodes])
+            self._named.append(self._said_needs(cell.source))
+            for node in cell.nodes:
+                self._add(k, node)
 
     def of(self, cell: int) -> list[CodeStatement]:
         """The statements of one cell."""
-        return self._of[cell]
+        return [s for s in self.statements if s.cell == cell]
 
     def needed(self, cell: int, added: Iterable[int] = ()) -> list[int]:
         """Indices of the earlier statements that a cell needs, in the page's order.
@@ -120,7 +123,7 @@ class Page:
             if not (left_out and self._is_about(index, left_out)):
                 found |= 1 << index
                 waiting |= self.effects[index].needs & ~found
-        return list(_indices(found))
+        return [index for index in range(len(self.statements)) if found >> index & 1]
 
     def _is_about(self, index: int, names: Iterable[str]) -> bool:
         """Whether a statement binds or changes one of these names and nothing else."""
@@ -131,77 +134,77 @@ class Page:
         value = node.value if isinstance(node, ast.Expr) else node
         return bool(root_name(value)) and root_name(value) in names
 
-    def _said(self, cell: SourceCell) -> Mask:
-        """What the cell says that it needs: names, and earlier cells by their label."""
-        follower, found = Follower(self._scope), 0
+    def _said_needs(self, cell: SourceCell) -> Mask:
+        """What the cell says that it needs: earlier cells, by label, and names.
+
+        A name stands for all statements above that bind it or mention it.
+        """
+        said = 0
         for name in cell.needs:
-            labelled = [k for k, c in enumerate(self.cells) if c.source.label == name]
-            for k in labelled[:1] if labelled and labelled[0] < len(self._of) else ():
-                found |= sum(1 << s.index for s in self._of[k] if s.runs)
-            if name in self._scope.names:
-                things = follower.look_up(name, self._scope)
-                found |= sum(0 | t.traces for t in reach(things))
-        return found | follower.effects.needs
+            labelled = {k for k, c in enumerate(self.cells) if c.source.label == name}
+            for statement in self.statements:
+                uses = name in statement.names or name in looked_up(statement.node)
+                if statement.runs and (uses or statement.cell in labelled):
+                    said |= 1 << statement.index
+        return said
 
     # -- what the text of a program asks
 
     def is_silent(self, statement: CodeStatement) -> bool:
         """Whether a statement prints nothing when a program runs it again."""
-        found, cell = self.effects[statement.index], self.cells[statement.cell]
-        if found.prints_traced:
-            return False
-        if found.prints:
-            return cell.source.prints is False
-        # The cell printed and nothing in it is known to: a library was asked to, by
-        # `verbose=1` say, or is one that no table knows.
+        effects = self.effects[statement.index]
+        # Where a cell printed and nothing in it is known to, a library was asked to.
         known_to = any(self.effects[s.index].prints for s in self.of(statement.cell))
-        return not (cell.source.prints and not known_to and found.calls)
+        asked = self.cells[statement.cell].source.prints and not known_to
+        return not (effects.prints or (asked and effects.calls))
 
     @cached_property
     def paths(self) -> dict[str, str]:
         """The dotted path behind each name that the page imports."""
-        return {name: path for name, path in self._imports if path}
+        nodes = (s.node for s in self.statements if s.is_import)
+        return dict(pair for node in nodes for pair in imports(node))  # type: ignore[arg-type]
+
+    def may_move(self, statement: CodeStatement) -> bool:
+        """Whether a statement is an import that may move above other statements.
+
+        Its names must hold nothing else, not even a built-in function, before it.
+        """
+        if not isinstance(statement.node, ast.Import | ast.ImportFrom):
+            return False
+        once = all(self._held[name] == {path} for name, path in imports(statement.node))
+        return once and not statement.names & libraries.BUILTINS
 
     @cached_property
-    def import_paths(self) -> dict[str, set[str]]:
-        """For each name that the page binds, the paths; that of no import is empty."""
-        found: dict[str, set[str]] = {}
-        for name, path in self._imports:
-            found.setdefault(name, set()).add(path)
-        return found
-
-    @cached_property
-    def _imports(self) -> list[tuple[str, str]]:
-        return [pair for s in self.statements for pair in bindings(s.node)]
-
-    @cached_property
-    def functions(self) -> dict[str, list[ast.stmt]]:
-        """What binds each name, and the methods of the page's classes by their name."""
-        found: dict[str, list[ast.stmt]] = {}
+    def _held(self) -> dict[str, set[str]]:
+        """For each name of the page the paths that it holds; empty for no import's."""
+        held: dict[str, set[str]] = {}
         for statement in self.statements:
+            paths = dict(imports(statement.node)) if statement.is_import else {}  # type: ignore[arg-type]
             for name in statement.names:
-                found.setdefault(name, []).append(statement.node)
-            if isinstance(statement.node, ast.ClassDef):
-                for method in statement.node.body:
-                    name = f".{getattr(method, 'name', '')}"
-                    found.setdefault(name, []).append(method)
-        return found
+                held.setdefault(name, set()).add(paths.get(name, ""))
+        return held
 
-    def gives_none(self, name: str) -> bool:
-        """Whether a name, or `.method`, is only ever a function without a value."""
-        makers = self.functions.get(name, [])
-        return bool(makers) and all(map(_returns_nothing, makers))
+    @cached_property
+    def procedures(self) -> frozenset[str]:
+        """The functions and methods of the page that return nothing."""
+        inside = (node for s in self.statements for node in ast.walk(s.node))
+        gives = (ast.Return, ast.Yield, ast.YieldFrom)
+        return frozenset(
+            node.name
+            for node in inside
+            if isinstance(node, ast.FunctionDef) and not node.decorator_list
+            if not any(isinstance(inner, gives) for inner in ast.walk(node))
+        )
 
     @cached_property
     def drawing_names(self) -> frozenset[str]:
-        """Names bound to what Matplotlib gave: figures and axes."""
-        found = set[str]()
+        """Matplotlib, and the names bound to what it gave: figures and axes."""
+        names = {n for n, path in self.paths.items() if path.startswith("matplotlib")}
         for statement in self.statements:
             value = getattr(statement.node, "value", None)
-            path = self.paths.get(root_name(value), "") if value is not None else ""
-            if path.startswith("matplotlib"):
-                found |= statement.names
-        return frozenset(found)
+            if isinstance(value, ast.expr) and root_name(value) in names:
+                names |= statement.names
+        return frozenset(names)
 
     # -- reasons for having no program
 
@@ -217,7 +220,7 @@ class Page:
                 why = "it awaits outside of a function"
                 raise NoFaithfulProgram(cell, statement.cell, line, why)
             missing = self.effects[statement.index].missing
-            if statement.fails:
+            if statement.fails or self._hides_names:
                 missing = missing & libraries.IPYTHON
             for name in sorted(missing)[:1]:
                 why = f"`{name}` is not defined by a statement above"
@@ -225,51 +228,43 @@ class Page:
                     why = f"`{name}` exists only in IPython"
                 raise NoFaithfulProgram(cell, statement.cell, line, why)
 
+    @cached_property
+    def _hides_names(self) -> bool:
+        """Whether names may be bound that no source shows."""
+        is_star = any("*" in statement.names for statement in self.statements)
+        return is_star or bool(self.names_read & {"exec", "globals", "vars"})
+
     # -- following the statements
 
-    def _add(self, k: int, node: ast.stmt) -> CodeStatement:
+    def _add(self, k: int, node: ast.stmt) -> None:
         cell = self.cells[k]
         decorators = getattr(node, "decorator_list", [])
         first = min([node.lineno, *(d.lineno for d in decorators)])
         last = node.end_lineno or node.lineno
         index, raises = len(self.statements), cell.source.raises is not None
         statement = CodeStatement(
-            index,
-            k,
-            node,
-            first,
-            last,
-            frozenset(name for name, _ in bindings(node)),
+            *(index, k, node, first, last, frozenset(bound_names([node]))),
             fails=raises and first <= cell.fails_at <= last,
             runs=not raises or first <= cell.fails_at,
         )
         self.statements.append(statement)
         self.effects.append(self._follow(statement) if statement.runs else Effects())
-        return statement
 
     def _follow(self, statement: CodeStatement) -> Effects:
         scope = self._scope
         before = dict(scope.names), dict(scope.histories)
-        follower = Follower(scope, is_block=hasattr(statement.node, "body"))
-        follower.look_up(libraries.SETTINGS, self._scope)
-        follower.statement(statement.node, self._scope)
-        found = follower.effects
-        settings = self._scope.names[libraries.SETTINGS]
-        if found.hides_names or _imports_all(statement.node):
-            self._hides = True
-            found.needs |= (1 << statement.index) - 1
-            found.changed |= settings
-        if self._hides and found.missing - libraries.IPYTHON:
-            found.needs |= (1 << statement.index) - 1
-            found.missing &= libraries.IPYTHON
-        if self._is_setting(statement, found):
-            found.changed |= settings
+        follower = Follower(scope)
+        settings = follower.look_up(libraries.SETTINGS, scope)
+        follower.statement(statement.node, scope)
+        effects = follower.effects
+        if self._is_setting(statement, effects):
+            effects.changed |= settings
         if statement.fails and not hasattr(statement.node, "body"):
             scope.names, scope.histories = before  # it binds nothing, since it fails
-            found.bound.clear()
-            found.changed -= settings
-        found.remember(self._scope, statement.index)
-        return found
+            effects.bound.clear()
+            effects.changed -= settings
+        effects.remember(scope, statement.index)
+        return effects
 
     def _is_setting(self, statement: CodeStatement, found: Effects) -> bool:
         """Whether later cells may rely on a statement without naming it."""
@@ -282,45 +277,3 @@ class Page:
         )
         keep = "keep" in self.cells[statement.cell].source.tags
         return keep and not shown and not isinstance(node, ast.Assert)
-
-
-def bindings(node: ast.stmt) -> Iterator[tuple[str, str]]:
-    """The names of the page that a statement may bind, and the path of an import.
-
-    >>> list(bindings(ast.parse("import jax.numpy as jnp").body[0]))
-    [('jnp', 'jax.numpy')]
-    """
-    if isinstance(node, ast.Import | ast.ImportFrom):
-        yield from imports(node)
-    else:
-        yield from ((name, "") for name in bound_names([node]))
-
-
-def _names_read(cells: Iterable[ParsedCell]) -> Iterator[str]:
-    for cell in cells:
-        for node in cell.nodes:
-            for inner in ast.walk(node):
-                if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load):
-                    yield inner.id
-
-
-def _indices(mask: Mask) -> Iterator[int]:
-    while mask:
-        low = mask & -mask
-        yield low.bit_length() - 1
-        mask ^= low
-
-
-def _imports_all(node: ast.stmt) -> bool:
-    return isinstance(node, ast.ImportFrom) and any(a.name == "*" for a in node.names)
-
-
-def _returns_nothing(node: ast.stmt) -> bool:
-    if not isinstance(node, ast.FunctionDef) or node.decorator_list:
-        return False
-    values = (n.value for n in ast.walk(node) if isinstance(n, ast.Return))
-    lazy = any(isinstance(n, ast.Yield | ast.YieldFrom) for n in ast.walk(node))
-    return not lazy and all(v is None for v in values)
-
-
-__all__ = ["CodeStatement", "NoFaithfulProgram", "Page", "bindings"]

@@ -1,4 +1,4 @@
-"""Programs for the pages: what stands behind each cell's second copy button.
+"""Programs for the pages: the text that each cell's second button copies.
 
 Also the chapter as one script and as one notebook, from the same source.
 """
@@ -10,11 +10,10 @@ import os
 import re
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 from ..checking.text import has_value
 from ..errors import PageError
-from ..model import Cell, CellResult, Chapter, Executed
+from ..model import Cell, CellResult, Executed
 from ..running.fingerprint import digest, file_digest
 from ..running.store import Store
 from .cells import SourceCell
@@ -50,22 +49,17 @@ def snippets_of(executed: Executed, store: Store) -> tuple[Snippets, list[PageEr
     key = digest([chapter.text, seen, page_header(executed), _own_digest()])
     kept = store.load(chapter.docname, key)
     if kept is not None:
-        programs = [p and program_from(p) for p in kept["programs"]]
+        programs = [
+            p and Program(p["text"], p["cell"], tuple(map(tuple, p["earlier"])))
+            for p in kept["programs"]
+        ]
         return Snippets(programs, kept["script"], kept["notebook"]), []
-    programs, errors = programs_of(executed)
-    made = Snippets(
-        programs,
-        chapter_script(executed),
-        notebook(_parts(executed)),
-    )
+    programs, errors = _programs_of(executed)
+    parts = _parts(executed)
+    made = Snippets(programs, script(parts, page_header(executed)), notebook(parts))
     if not errors:
         store.save(chapter.docname, key, asdict(made))
     return made, errors
-
-
-def program_from(plain: dict[str, Any]) -> Program:
-    """The inverse of `dataclasses.asdict` for a program."""
-    return Program(**{**plain, "kept": tuple(map(tuple, plain["kept"]))})
 
 
 @functools.cache
@@ -85,16 +79,12 @@ def source_cells(executed: Executed) -> list[SourceCell]:
             displays=has_value(result),
             prints=_prints(result),
             fails_at=_fails_at(cell, result),
-            no_program=_NOT_RUN if cell.is_skipped else cell.no_program,
             label=cell.check,
             needs=cell.needs,
             needs_not=cell.needs_not,
         )
         for cell, result in executed
     ]
-
-
-_NOT_RUN = "This cell is not run."
 
 
 def raised(cell: Cell, result: CellResult) -> str | None:
@@ -127,18 +117,14 @@ def page_header(executed: Executed) -> str:
     return header(address, executed.run.provenance.jax)
 
 
-def programs_of(
-    executed: Executed,
-) -> tuple[list[Program | None], list[PageError]]:
+def _programs_of(executed: Executed) -> tuple[list[Program | None], list[PageError]]:
     """A program for each cell, None where the chapter says why there is none.
 
     The second list holds an error for each cell that has no faithful program
     and does not say why.
     """
-    chapter = executed.chapter
-    made = programs_by_cell(executed)
-    programs: list[Program | None] = []
-    errors: list[PageError] = []
+    chapter, made = executed.chapter, programs_by_cell(executed)
+    programs, errors = list[Program | None](), list[PageError]()
     for k, cell in enumerate(chapter.cells):
         programs.append(None)
         if cell.no_program is not None or cell.is_skipped:
@@ -146,27 +132,16 @@ def programs_of(
         try:
             programs[k] = made.of(k)
         except NoFaithfulProgram as failure:
-            errors.append(_no_program(chapter, cell, failure))
+            line = chapter.cells[failure.at].line + failure.line - 1
+            said = f"cell {cell.number} cannot be copied as a program: {failure.why}"
+            hint = 'rewrite the line, or say why on the page: :no-program: "..."'
+            errors.append(PageError(chapter.path, line, said, hint))
     return programs, errors
 
 
 def programs_by_cell(executed: Executed) -> Programs:
     """What makes a chapter's programs."""
     return Programs(Page(source_cells(executed)), page_header(executed))
-
-
-def _no_program(chapter: Chapter, cell: Cell, failure: NoFaithfulProgram) -> PageError:
-    return PageError(
-        chapter.path,
-        chapter.cells[failure.at].line + failure.line - 1,
-        f"cell {cell.number} cannot be copied as a program: {failure.why}",
-        'rewrite the line, or say why on the page: :no-program: "..."',
-    )
-
-
-def chapter_script(executed: Executed) -> str:
-    """The chapter as one script that runs to its end."""
-    return script(_parts(executed), page_header(executed))
 
 
 def _parts(executed: Executed) -> list[SourceCell | str]:

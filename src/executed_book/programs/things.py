@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from . import libraries
-from .names import Code, Function
+from .names import Code
 
 #: Statements, as the bits of a number.
 Mask = int
@@ -28,10 +28,6 @@ class Thing:
         parts: what it holds or shares data with.
         code: what it runs when it is called, and `scope` where that looks up names.
         history: the statements that made it what it is.
-        traces: those that may have traced it; `versions` are the statements that had
-            made what it looks up each time. JAX goes on using an old trace.
-        donates: whether calling it uses up what it is given.
-        methods: those of a class, so that each is the same thing every time.
         serial: its place in the order in which things were made.
     """
 
@@ -41,10 +37,6 @@ class Thing:
     code: Code | None = None
     scope: Scope | None = None
     history: Mask = 0
-    traces: Mask = 0
-    versions: set[Mask] = field(default_factory=set)
-    donates: bool = False
-    methods: dict[Function, Thing] = field(default_factory=dict)
     serial: int = field(default_factory=lambda: next(SERIALS))
 
 
@@ -60,16 +52,12 @@ class Scope:
         outer: the scope around it; None for the page's own.
         own: the names that are looked up here even before they are bound.
         histories: the statements that bound each name; the page's scope alone has them.
-        cell: changes when a function inside of another binds one of the outer's names.
-        is_comprehension: whether `:=` in it binds a name of the scope around it.
     """
 
     names: dict[str, Things] = field(default_factory=dict)
     outer: Scope | None = None
     own: frozenset[str] = frozenset()
     histories: dict[str, Mask] = field(default_factory=dict)
-    cell: Thing = field(default_factory=Thing)
-    is_comprehension: bool = False
 
     @property
     def is_page(self) -> bool:
@@ -83,11 +71,6 @@ class Scope:
                 return scope
             scope = scope.outer
         return scope
-
-    def held(self, name: str) -> Things:
-        """What a name holds."""
-        home = self.home(name)
-        return NOTHING if home is None else home.names.get(name, NOTHING)
 
 
 def page_scope() -> Scope:
@@ -119,24 +102,16 @@ class Effects:
     needs: Mask = 0
     missing: set[str] = field(default_factory=set)
     prints: bool = False
-    prints_traced: bool = False
-    prints_below: bool = False
     calls: bool = False
-    sets_environment: bool = False
-    writes_files: bool = False
-    hides_names: bool = False
     made: list[Thing] = field(default_factory=list)
     changed: set[Thing] = field(default_factory=set)
-    traced: set[Thing] = field(default_factory=set)
     bound: dict[str, bool] = field(default_factory=dict)
 
     def remember(self, page: Scope, index: int) -> None:
-        """Have all that a statement made, changed, traced and bound remember it."""
+        """Have all that a statement made, changed and bound remember it."""
         bit = 1 << index
         for thing in (*self.made, *self.changed):
             thing.history |= bit
-        for thing in self.traced:
-            thing.traces |= bit
         for name, certain in self.bound.items():
             old = 0 if certain else page.histories.get(name, 0)
             page.histories[name] = old | bit
@@ -144,11 +119,9 @@ class Effects:
 
 def parts_of(things: Things) -> Things:
     """These, and what they hold."""
-    parts = set(things)
-    for thing in things:
-        # An object does not hold its class in the way that it holds its values.
-        parts |= {p for p in thing.parts if not isinstance(p.code, ast.ClassDef)}
-    return frozenset(parts)
+    # An object does not hold its class in the way that it holds its values.
+    parts = (part for thing in things for part in thing.parts)
+    return things.union(p for p in parts if not isinstance(p.code, ast.ClassDef))
 
 
 def reach(things: Iterable[Thing]) -> set[Thing]:
@@ -161,37 +134,19 @@ def reach(things: Iterable[Thing]) -> set[Thing]:
     return reached
 
 
+def in_order(things: Iterable[Thing]) -> list[Thing]:
+    """These, the oldest first: sets of objects have another order each time."""
+    return sorted(things, key=lambda thing: thing.serial)
+
+
 def callables(things: Iterable[Thing]) -> Things:
-    """What runs something of the page when it is called, among these and inside."""
+    """What runs code of the page when it is called, among these and inside."""
     seen, queue, runs = set(things), list(things), set[Thing]()
     while queue:
         thing = queue.pop()
         if thing.code is not None or thing.kind == "instance":
             runs.add(thing)
-        elif thing.kind == "wrapper":
-            if callables(thing.parts - seen):
-                runs.add(thing)
         else:
-            parts = thing.parts - seen
-            seen |= parts
-            queue += parts
-    return frozenset(runs)
-
-
-def functions(things: Things) -> Things:
-    """The functions of the page among these, wrapped or not."""
-    return frozenset(
-        t for t in things if isinstance(t.code, Function) or t.kind == "wrapper"
-    )
-
-
-def wrapped(things: Iterable[Thing]) -> Iterator[Thing]:
-    """The functions inside of what was made of them."""
-    seen, queue = set(things), list(things)
-    while queue:
-        thing = queue.pop()
-        if thing.code is not None or thing.kind == "instance":
-            yield thing
-        if thing.kind in ("wrapper", "library"):
             queue += thing.parts - seen
             seen |= thing.parts
+    return frozenset(runs)

@@ -86,12 +86,15 @@ def _parts(value: Any, deep: int) -> Iterator[str]:
         yield from _tree(value, deep)
 
 
+def _is_array(value: Any) -> bool:
+    """Whether NumPy gets its numbers at once: it asks a sparse array one by one."""
+    if not (hasattr(value, "dtype") and hasattr(value, "shape")):
+        return False
+    return hasattr(value, "__array__") or "key<" in str(value.dtype)
+
+
 def _number(value: float) -> str:
     return f"{value:.5e}" if value and not 1e-4 < abs(value) < 1e6 else f"{value:.5f}"
-
-
-def _is_array(value: Any) -> bool:
-    return hasattr(value, "dtype") and hasattr(value, "shape")
 
 
 def _array(value: Any) -> str:
@@ -110,20 +113,19 @@ def _array(value: Any) -> str:
         return f"{UNKNOWN}{head}"
     if data.dtype.kind == "c":
         data = np.stack([data.real, data.imag])
-    flat = np.abs(data.astype(np.float64).ravel())
     signed = data.astype(np.float64).ravel()
+    flat = np.abs(signed)
     # Sums of what has one sign, so that rounding stays as small as it is in the parts.
-    above = signed + float(np.max(flat, initial=0.0))
+    above = signed + float(flat.max())
     weighted = np.linspace(1.0, 2.0, flat.size) * above
     return f"{head} {_number(float(flat.mean()))} {_number(float(weighted.mean()))}"
 
 
 def _tree(value: Any, deep: int) -> Iterator[str]:
     kind, jax = type(value).__name__, sys.modules.get("jax")
-    if jax is None or isinstance(value, jax.core.Tracer):
-        yield f"{UNKNOWN}{kind}"
-        return
-    leaves = jax.tree_util.tree_leaves(value)
+    leaves = [value]
+    if jax is not None and not isinstance(value, jax.core.Tracer):
+        leaves = jax.tree_util.tree_leaves(value)
     if any(leaf is value for leaf in leaves):
         yield f"{UNKNOWN}{kind}"
         return
@@ -132,16 +134,12 @@ def _tree(value: Any, deep: int) -> Iterator[str]:
         yield from _parts(leaf, deep - 1)
 
 
-def tail(names: Iterable[str]) -> str:
+def describing_code(names: Iterable[str]) -> str:
     """What a program gets at its end, to write the descriptions of names to stdout."""
-    listed = ", ".join(map(repr, sorted(names)))
-    return (
-        f"\nfrom {__name__} import described as _described\n"
-        f"print({MARK!r} + _described(globals(), [{listed}]))\n"
-    )
+    return f"\nprint({MARK!r} + {describing_expression(names)})\n"
 
 
-def told(stdout: str) -> tuple[str, dict[str, str]]:
+def split_descriptions(stdout: str) -> tuple[str, dict[str, str]]:
     """What a program printed itself, and the descriptions that it wrote."""
     shown, mark, rest = stdout.partition(MARK)
     if not mark:
@@ -150,7 +148,7 @@ def told(stdout: str) -> tuple[str, dict[str, str]]:
     return shown + after, json.loads(line)
 
 
-def question(names: Iterable[str]) -> str:
+def describing_expression(names: Iterable[str]) -> str:
     """An expression for the descriptions of names, to be evaluated on a page."""
     listed = ", ".join(map(repr, sorted(names)))
     return (

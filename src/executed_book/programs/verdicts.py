@@ -24,7 +24,7 @@ RTOL = 1e-4
 #: What was found. "varies": it runs, and its output may be another each time.
 HELD, VARIES, NEEDS_FILES, DIFFERS = "held", "varies", "needs files", "differs"
 
-#: What is told of a program that failed (characters of its stderr).
+#: How much of a failed program's stderr a message quotes (characters).
 _LAST_WORDS = 2000
 
 _FLOAT = re.compile(r"-?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][-+]?\d+)?")
@@ -44,15 +44,11 @@ class Promise:
         gives: what it prints, as its page shows it; None where that varies, or where it
             only has to run to its end.
         raises: what ends it, as its cell announces: a class, a colon, words.
-        fresh: whether it sets what libraries read when they are imported.
-        unsolved: whether it is an exercise with its checks, which have to fail.
     """
 
     text: str
     gives: str | None = None
     raises: str | None = None
-    fresh: bool = False
-    unsolved: bool = False
 
     @functools.cached_property
     def key(self) -> str:
@@ -63,12 +59,11 @@ class Promise:
         first, _, rest = self.text.partition("\n")
         text = rest if first.startswith("#") else self.text
         shape = self.gives and " ".join(_FLOAT.sub("_", self.gives).split())
-        return digest([text, shape, self.raises, self.unsolved])[:16]
+        # The last entry was an option once: the committed verdicts have it.
+        return digest([text, shape, self.raises, False])[:16]
 
     def problem(self, ran: Ran) -> str | None:
         """What is wrong with what it did, in words; None if it does what it has to."""
-        if self.unsolved:
-            return _solved(ran)
         if self.raises is not None:
             return _not_raised(self.raises, ran)
         if ran.raised is not None or ran.status:
@@ -85,15 +80,6 @@ def _not_raised(announced: str, ran: Ran) -> str | None:
     if words in raised and name.rpartition(".")[2] in raised.partition(":")[0]:
         return None
     return f"it was to raise {announced!r}, and gave {ran.shown!r}"
-
-
-def _solved(ran: Ran) -> str | None:
-    if not ran.status:
-        return "the exercise passes its checks before it is solved"
-    # A name that only the solution defines would fail for the wrong reason.
-    if "NameError" in (ran.raised or ""):
-        return f"the exercise lacks a name that its checks need: {ran.raised}"
-    return None
 
 
 @dataclass(frozen=True)
@@ -119,7 +105,7 @@ class Verdict:
 
 
 class Verdicts:
-    """The verdicts on the texts of one page, as they stand in a file.
+    """The verdicts on the texts of one page, read from a file.
 
     Verdicts that were found with another version of JAX do not hold.
     """

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,8 +25,8 @@ from ..running.progress import Progress
 from ..running.workers import Worker, Workers, open_workers
 from .slicing import NoFaithfulProgram
 from .snippets import Snippets, programs_by_cell, raised
-from .text import Program, Programs
-from .values import UNKNOWN, tail, told
+from .text import Program, Programs, sets_environment
+from .values import UNKNOWN, describing_code, split_descriptions
 from .verdicts import (
     DIFFERS,
     HELD,
@@ -41,11 +41,16 @@ from .verdicts import (
 #: A program that runs longer than this hangs (seconds).
 LIMIT = 300.0
 
-#: So often is a program lengthened by one statement before it gets all of them.
-_MOST_REPAIRS = 4
-
 #: What names hold, described as text.
 Values = Mapping[str, str]
+
+#: Statements as (cell, line in the cell), both from 1.
+Places = Sequence[tuple[int, int]]
+
+_REASONS = {
+    NEEDS_FILES: "run by itself, this cell lacks the files beside its page.",
+    DIFFERS: "run by itself, this cell gives something else.",
+}
 
 
 @dataclass(frozen=True)
@@ -86,11 +91,6 @@ class Offer:
         return verdict if fits else None
 
     @property
-    def waits(self) -> bool:
-        """Whether it has still to be run."""
-        return self.verdict is None
-
-    @property
     def error(self) -> PageError | None:
         """What is wrong with it, if it was run and fails."""
         verdict = self.verdict
@@ -109,7 +109,7 @@ class Offer:
         """The digest of another text that has to do the same."""
         return dataclasses.replace(self.promise, text=program.text).key
 
-    def with_added(self, added: Sequence[tuple[int, int]]) -> Program | None:
+    def with_added(self, added: Places) -> Program | None:
         """The program with further statements; None where that cannot be."""
         if self.program is None or self.programs is None:
             return None
@@ -123,31 +123,24 @@ def offers_of(
     executed: Executed, snippets: Snippets, verdicts: Verdicts
 ) -> list[Offer]:
     """The programs of a chapter's cells, and the chapter as a script."""
-    chapter, offers = executed.chapter, []
+    path, offers = executed.chapter.path, list[Offer]()
     programs = functools.cache(lambda: programs_by_cell(executed))
     for (cell, result), program in zip(executed, snippets.programs, strict=True):
         if program is None:
             continue
         gives = None if cell.varies else printed_text(result.outputs)
-        cells = {program.cell, *(k for k, _ in program.kept)}
+        promise = Promise(program.text, gives, raised(cell, result))
+        cells = {program.cell, *(k for k, _ in program.earlier)}
+        seconds = sum(executed.run.results[k].seconds for k in cells)
         offers.append(
             Offer(
-                *(chapter.path, cell.line, f"cell {cell.number}"),
-                Promise(
-                    program.text, gives, raised(cell, result), program.sets_environment
-                ),
-                verdicts,
-                program,
-                programs,
-                cell.varies,
-                sum(executed.run.results[k].seconds for k in cells),
+                *(path, cell.line, f"cell {cell.number}", promise, verdicts),
+                *(program, programs, cell.varies, seconds),
             )
         )
     if snippets.script:
-        fresh = any(p is not None and p.sets_environment for p in snippets.programs)
-        promise = Promise(snippets.script, fresh=fresh)
-        script = Offer(chapter.path, 1, "script", promise, verdicts)
-        offers.append(dataclasses.replace(script, seconds=executed.run.seconds))
+        promise, seconds = Promise(snippets.script), executed.run.seconds
+        offers.append(Offer(path, 1, "script", promise, verdicts, seconds=seconds))
     return offers
 
 
@@ -166,60 +159,32 @@ def settled(snippets: Snippets, offers: Iterable[Offer]) -> Snippets:
     return dataclasses.replace(snippets, programs=programs, reasons=reasons)
 
 
-_REASONS = {
-    NEEDS_FILES: "run by itself, this cell lacks the files beside its page.",
-    DIFFERS: "run by itself, this cell gives something else.",
-}
-
-
 def unverified(offers: Iterable[Offer]) -> Iterator[PageError]:
     """One error for a page that lacks verdicts."""
-    waiting = [offer for offer in offers if offer.waits]
+    waiting = [offer for offer in offers if offer.verdict is None]
     if waiting:
-        listed = ", ".join(offer.what for offer in waiting)
         yield PageError(
             waiting[0].path,
             waiting[0].line,
-            f"not verified as they stand: {listed}",
+            f"not verified as they stand: {', '.join(o.what for o in waiting)}",
             "run 'python -m executed_book verify', and commit what it writes",
         )
 
 
 def count(offers: Sequence[Offer]) -> str:
     """How many of the offers gave what, in words."""
-    verdicts = [offer.verdict for offer in offers]
-    words = [verdict.word for verdict in verdicts if verdict is not None]
-    lengthened = sum(
-        verdict is not None and bool(verdict.added) for verdict in verdicts
+    verdicts = [v for v in (offer.verdict for offer in offers) if v is not None]
+    words = [verdict.word for verdict in verdicts]
+    said = (
+        f"{len(offers)} programs and scripts: {words.count(HELD)} held,"
+        f" {words.count(VARIES)} ran and vary,"
+        f" {sum(bool(verdict.added) for verdict in verdicts)} of these lengthened,"
+        f" {words.count(NEEDS_FILES)} need files, {words.count(DIFFERS)} failed"
     )
-    counts = [
-        f"{words.count(HELD)} held",
-        f"{words.count(VARIES)} ran and vary",
-        f"{lengthened} of these lengthened",
-        f"{words.count(NEEDS_FILES)} need files",
-        f"{words.count(DIFFERS)} failed",
-    ]
-    said = f"{len(offers)} programs and scripts: {', '.join(counts)}"
-    waiting = len(offers) - len(words)
+    waiting = len(offers) - len(verdicts)
     if waiting:
         said += f"; {waiting} were not verified: run `python -m executed_book verify`"
     return said
-
-
-class _Trial(ProgramTask):
-    """One program, run as readers run it; tells when it has ended."""
-
-    def __init__(self, offer: Offer, text: str, ended: Callable[[Ran], None]) -> None:
-        names = offer.values if offer.promise.raises is None else ()
-        text += tail(names) if names else ""
-        super().__init__(text, fresh=offer.promise.fresh, limit=LIMIT)
-        self._ended = ended
-
-    def ended(self, worker: Worker, status: int | None, late: bool) -> bool:
-        again = super().ended(worker, status, late)
-        if self.ran is not None:
-            self._ended(self.ran)
-        return again
 
 
 @dataclass(frozen=True)
@@ -227,36 +192,50 @@ class _Outcome:
     """What one run showed: a problem in words, and the names that hold other values."""
 
     problem: str | None
-    other: frozenset[str] = frozenset()
-    needs_files: bool = False
-    shown: str = ""
-    ended_well: bool = True
+    other: frozenset[str]
+    ran: Ran
+
+    def is_good_but(self, unstable: Container[str] = ()) -> bool:
+        """Whether a program gave what it has to, apart from these names."""
+        return self.problem is None and all(name in unstable for name in self.other)
 
     @property
-    def is_good(self) -> bool:
-        return self.problem is None and not self.other
+    def lacks_files(self) -> bool:
+        said = self.ran.raised or ""
+        return said.startswith(("FileNotFoundError", "ModuleNotFoundError"))
+
+    @property
+    def ended_well(self) -> bool:
+        return self.ran.raised is None and not self.ran.status
+
+
+class _Trial(ProgramTask):
+    """One program, run as readers run it; `tell` is given what came of it."""
+
+    def __init__(
+        self, offer: Offer, text: str, tell: Callable[[Offer, _Outcome], None]
+    ) -> None:
+        names = offer.values if offer.promise.raises is None else ()
+        text += describing_code(names) if names else ""
+        super().__init__(text, fresh=sets_environment(text), limit=LIMIT)
+        self._offer, self._tell = offer, tell
+
+    def ended(self, worker: Worker, status: int | None, late: bool) -> bool:
+        again = super().ended(worker, status, late)
+        if self.ran is not None:
+            self._tell(self._offer, _outcome(self._offer, self.ran))
+        return again
 
 
 def _outcome(offer: Offer, ran: Ran) -> _Outcome:
-    stdout, values = told(ran.stdout)
-    problem = offer.promise.problem(dataclasses.replace(ran, stdout=stdout))
+    stdout, values = split_descriptions(ran.stdout)
+    ran = dataclasses.replace(ran, stdout=stdout)
     other = {
         name
         for name, text in offer.values.items()
         if name in values and same_output(text, values[name], rtol=RTOL)
     }
-    lacks = (ran.raised or "").startswith(("FileNotFoundError", "ModuleNotFoundError"))
-    ended_well = ran.raised is None and not ran.status
-    return _Outcome(problem, frozenset(other), lacks, stdout, ended_well)
-
-
-def compiled_into(folder: Path) -> dict[str, str]:
-    """Variables with which JAX keeps everything that it compiles."""
-    return {
-        "JAX_COMPILATION_CACHE_DIR": str(folder),
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
-    }
+    return _Outcome(offer.promise.problem(ran), frozenset(other), ran)
 
 
 def verify(
@@ -265,7 +244,7 @@ def verify(
     progress: Progress,
     longest: float = float("inf"),
 ) -> None:
-    """Run the offers that wait; their verdicts are kept one by one.
+    """Run the offers that lack a verdict; what they gave is kept one by one.
 
     Those that are expected to run for more than `longest` seconds go on waiting.
 
@@ -273,7 +252,7 @@ def verify(
         BookError: Python cannot import what programs need.
         KeyboardInterrupt: as pressed; what has been run is kept.
     """
-    waiting = [o for o in offers if o.waits and o.seconds <= longest]
+    waiting = [o for o in offers if o.verdict is None and o.seconds <= longest]
     if not waiting:
         return
     with progress.steps(len(waiting), "programs run alone") as step:
@@ -290,6 +269,15 @@ def verify(
             _repair(offer, workers)
 
 
+def compiled_into(folder: Path) -> dict[str, str]:
+    """Variables with which JAX keeps everything that it compiles."""
+    return {
+        "JAX_COMPILATION_CACHE_DIR": str(folder),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+    }
+
+
 def _run(
     offers: Sequence[Offer],
     jobs: int,
@@ -299,117 +287,68 @@ def _run(
     """Run all; note those that hold, return the others."""
     failed: list[Offer] = []
 
-    def ended(offer: Offer, ran: Ran) -> None:
-        outcome = _outcome(offer, ran)
-        if outcome.is_good:
+    def tell(offer: Offer, outcome: _Outcome) -> None:
+        if outcome.is_good_but():
             _note(offer)
         else:
             failed.append(offer)
         step()
 
-    tasks = [
-        _Trial(offer, offer.promise.text, lambda ran, offer=offer: ended(offer, ran))  # type: ignore[misc]
-        for offer in offers
-    ]
+    tasks = [_Trial(offer, offer.promise.text, tell) for offer in offers]
     if tasks:
         with open_workers(variables) as workers:
             Pool(workers, jobs).run(tasks)
     return failed
 
 
-def _note(
-    offer: Offer,
-    added: tuple[tuple[int, int], ...] = (),
-    text: str = "",
-    unstable: Iterable[str] = (),
-) -> None:
+def _note(offer: Offer, added: Places = (), unstable: Iterable[str] = ()) -> None:
+    """Keep that an offer holds, with these statements added."""
+    program = offer.with_added(added) if added else None
+    text = "" if program is None else offer.key_of(program)
     unknown = {n for n, said in offer.values.items() if said.startswith(UNKNOWN)}
     listed = ", ".join(sorted(unknown | set(unstable)))
     note = f"not compared: {listed}" if listed else ""
-    word = VARIES if offer.varies else HELD
-    offer.verdicts.note(offer.promise, offer.what, Verdict(word, added, text, note))
+    verdict = Verdict(VARIES if offer.varies else HELD, tuple(added), text, note)
+    offer.verdicts.note(offer.promise, offer.what, verdict)
 
 
 # -- lengthening what does not hold
 
 
 def _repair(offer: Offer, workers: Workers) -> None:
-    """Find the fewest, nearest earlier statements with which an offer holds."""
+    """Find the nearest earlier statements with which an offer holds."""
 
-    def attempt(text: str) -> _Outcome:
-        found: list[_Outcome] = []
-        trial = _Trial(offer, text, lambda ran: found.append(_outcome(offer, ran)))
+    def attempt(added: Places) -> _Outcome:
+        program = offer.with_added(added) if added else None
+        text = offer.promise.text if program is None else program.text
+        outcomes: list[_Outcome] = []
+        trial = _Trial(offer, text, lambda _, outcome: outcomes.append(outcome))
         Pool(workers, 1).run([trial])
-        return found[0]
+        return outcomes[0]
 
-    short = attempt(offer.promise.text)
-    candidates = list(_candidates(offer))
-    every = offer.with_added(candidates) if candidates else None
-    text = offer.promise.text if every is None else every.text
-    long = short if every is None else attempt(text)
-    # What not even all that stands above makes equal is not the same twice.
-    unstable = long.other
-    both_end = long.ended_well and short.ended_well
-    if long.problem is not None and both_end and attempt(text).shown != long.shown:
-        offer.verdicts.note(offer.promise, offer.what, Verdict(VARIES))
+    above = _lacking(offer)
+    short, long = attempt(()), attempt(above)
+    if long.problem is None:
+        # An output that differs even after all statements above varies from run to run.
+        unstable, size = long.other, 0
+        while size < len(above) and not attempt(above[:size]).is_good_but(unstable):
+            size = 2 * size or 1
+        _note(offer, sorted(above[:size]), unstable)
         return
-    if long.problem is not None:
-        word = NEEDS_FILES if long.needs_files else DIFFERS
-        note = short.problem or ", ".join(short.other)
-        offer.verdicts.note(offer.promise, offer.what, Verdict(word, note=_short(note)))
-        return
-
-    def holds(added: Sequence[tuple[int, int]]) -> bool:
-        program = offer.with_added(added)
-        if program is None:
-            return False
-        outcome = attempt(program.text) if added else short
-        return outcome.problem is None and outcome.other <= unstable
-
-    added = nearest(holds, candidates)
-    program = offer.with_added(added) if added else None
-    key = offer.key_of(program) if program is not None else ""
-    _note(offer, tuple(sorted(added)), key, unstable)
+    word = NEEDS_FILES if long.lacks_files else DIFFERS
+    if long.ended_well and short.ended_well:
+        # What is not the same twice is not held against a program.
+        word = word if attempt(above).ran.stdout == long.ran.stdout else VARIES
+    said = short.problem or ", ".join(short.other)
+    note = " | ".join(line.strip() for line in said.strip().split("\n"))[:300]
+    verdict = Verdict(word, note="" if word == VARIES else note)
+    offer.verdicts.note(offer.promise, offer.what, verdict)
 
 
-def _short(problem: str) -> str:
-    """A problem on one line."""
-    return " | ".join(line.strip() for line in problem.strip().split("\n"))[:300]
-
-
-def _candidates(offer: Offer) -> Iterator[tuple[int, int]]:
-    """The statements above that the program lacks, the nearest first."""
+def _lacking(offer: Offer) -> Places:
+    """The statements above that a program lacks, the nearest first."""
     if offer.program is None or offer.programs is None:
-        return
-    kept = {(cell + 1, line) for cell, line in offer.program.kept}
-    for place in reversed(offer.programs().above(offer.program.cell)):
-        if place not in kept:
-            yield place
-
-
-def nearest(
-    holds: Callable[[Sequence[tuple[int, int]]], bool],
-    candidates: Sequence[tuple[int, int]],
-) -> list[tuple[int, int]]:
-    """The few of `candidates`, the first rather than the last, that make `holds` true.
-
-    All of them do. Each round finds the first of them up to which all are enough: that
-    one is needed, and those before it are looked through for what is still missing.
-
-    >>> nearest(lambda some: {3, 5} <= set(some), [1, 2, 3, 4, 5, 6, 7])
-    [5, 3]
-    """
-    needed: list[tuple[int, int]] = []
-    for _ in range(_MOST_REPAIRS):
-        if holds(needed):
-            return needed
-        low, high = 0, len(candidates)  # up to `high` they are enough
-        while high - low > 1:
-            middle = (low + high) // 2
-            if holds([*needed, *candidates[:middle]]):
-                high = middle
-            else:
-                low = middle
-        needed.append(candidates[high - 1])
-        candidates = candidates[: high - 1]
-    return needed if holds(needed) else [*needed, *candidates]
+        return []
+    kept = {(cell + 1, line) for cell, line in offer.program.earlier}
+    above = reversed(offer.programs().above(offer.program.cell))
+    return [place for place in above if place not in kept]

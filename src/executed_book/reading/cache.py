@@ -22,7 +22,7 @@ from ..files import file_name, write_whole
 from ..model import Cell, Chapter, Prose, Statement, Value, to_plain
 from .chapters import Reading, decode, docname_of, read_page
 
-#: A cell's source may stand in a file of its own, which the page's text does not show.
+#: A cell may load its source from a file, which the page's text does not show.
 _LOADS = re.compile(r"^[ \t]*:?load:(.*)$", re.MULTILINE)
 
 #: What is read of a page: the chapter if it is one, its sentences, whether it counts.

@@ -57,8 +57,8 @@ LITERAL = frozenset(
 _SILENT_ARGUMENT = frozenset({"figure", "list-table", "csv-table", "grid", "toctree"})
 
 
-#: A span of code in running text, with the name of its role if it has one. Roles that
-#: are told of inside a span (`` {value}`x` ``) are part of that span.
+#: A span of code in running text, with the name of its role if it has one. A role
+#: that is quoted inside a span (`` {value}`x` ``) is part of that span.
 SPAN = re.compile(
     r"(?<![`\\])(?:\{(?P<role>[\w:+.-]+)\})?(?P<ticks>`+)"
     r"(?P<text>(?:(?!\n\s*\n).)+?)(?<!`)(?P=ticks)(?!`)",
@@ -163,7 +163,7 @@ def tokens_of(text: str) -> list[Token]:
 
 
 def _cell_kind(token: Token) -> str | None:
-    """What kind of notebook cell a token is; a nested fence is none."""
+    """What kind of notebook cell a token is; None for any other, or a nested fence."""
     if token.type != "fence" or token.level:
         return None
     names = {"{code-cell}": "code", "{raw-cell}": "raw"}

@@ -3,7 +3,7 @@
 A number that came from a run belongs in a value role, which is computed at each
 build. What is looked for is a number with a unit of time, memory or rate, or
 one that compares ("3.2× faster"). A bound in words ("at least five times
-faster") is prose, and stands beside its check.
+faster") is prose, and a check asserts it.
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ from .channel import Message
 from .fingerprint import Depends, dependencies, installed_version
 from .jobs import CellJob, ChapterJob
 from .pool import Task
+from .processes import memory_of
 from .progress import Progress
 from .surroundings import Uses
 from .worker import READ_AT_IMPORT
@@ -69,7 +70,8 @@ class ChapterTask(Task):
         self._number, self._phase = 0, "start"
         self._done: Message | None = None
         self._broken = ""
-        self._too_much = False
+        self._too_much: tuple[str, ...] = ()
+        self._pid = 0
 
     def job(self) -> ChapterJob:
         self.progress.started(self.chapter.docname)
@@ -87,6 +89,7 @@ class ChapterTask(Task):
             ),
             leading=tuple(value.expression for value in self.chapter.leading),
             output_limit=settings.output_limit,
+            image_limit=settings.image_limit,
             project=str(settings.project),
             place=str(self.chapter.path.parent) if settings.folder == "page" else None,
             figures="png" if settings.figures == "png" else "svg",
@@ -98,6 +101,8 @@ class ChapterTask(Task):
         self._phase = message["at"]
         self.deadline = time.monotonic() + self._limit
         match message:
+            case {"at": "leading", "pid": pid}:
+                self._pid = pid
             case {"at": "led", "values": values}:
                 self._leading = values_from(values)
             case {"at": "cell", "number": number}:
@@ -116,7 +121,14 @@ class ChapterTask(Task):
         # What is written below Python goes to a file, which must not fill the disk. A
         # character takes up to four bytes; what is over the limit by less than this is
         # found when the cell has ended.
-        self._too_much |= worker.wrote_below() > 8 * self.settings.output_limit
+        settings = self.settings
+        if worker.wrote_below() > 8 * settings.output_limit:
+            what = f"printed over {settings.output_limit:,} characters"
+            self._too_much = what, "print less: no reader will read it"
+        elif memory_of(self._pid) > settings.memory_bytes:
+            held = f"{settings.memory_bytes / 1e9:.3g} GB of memory"
+            way = "hold less at once, or raise executed_book_memory in conf.py"
+            self._too_much = f"held over {held}", way
         return not self._too_much
 
     def ended(self, worker: Worker, status: int | None, late: bool) -> bool:
@@ -166,10 +178,7 @@ class ChapterTask(Task):
         if self._broken:
             return self._at_cell("broke the process that runs it", detail=self._broken)
         if self._too_much:
-            return self._at_cell(
-                f"printed over {self.settings.output_limit:,} characters",
-                "print less: no reader will read it",
-            )
+            return self._at_cell(*self._too_much)
         if late:
             return self._at_cell(
                 f"was still running after {self._limit:g} seconds",

@@ -108,9 +108,14 @@ def _is_text(node: ast.stmt) -> bool:
 
 
 def file_digest(path: Path) -> str | None:
-    """The digest of a file's content; None if there is no such file."""
+    """The digest of a file's content; None if there is no such file.
+
+    What a folder holds is another question, so all folders have one digest.
+    """
     try:
         return hashlib.sha256(path.read_bytes()).hexdigest()
+    except IsADirectoryError:
+        return "a folder"
     except OSError:
         return None
 
@@ -123,7 +128,7 @@ def dependencies(modules: list[str], uses: Uses, project: Path) -> Depends:
     owners = _owners()
     names = sorted({name for module in modules for name in owners.get(module, ())})
     read = {_source_of(Path(name)) for name in uses.files}
-    files = [path for path in _own(read, project) if not (project / path).is_dir()]
+    files = _own(read, project)
     folders = _own(map(Path, uses.folders), project)
     variables = worker_environment()
     return {

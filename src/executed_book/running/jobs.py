@@ -34,6 +34,7 @@ class ChapterJob:
     cells: tuple[CellJob, ...]
     leading: tuple[str, ...] = ()
     output_limit: int = 1_000_000
+    image_limit: int = 50_000_000
     project: str = "/"
     place: str | None = None
     figures: str = "png"

@@ -11,7 +11,7 @@ from .channel import as_json
 
 
 class OutputLimit(BaseException):
-    """A cell printed more than it may. Not an Exception: cells catch those."""
+    """A cell gave more than it may. Not an Exception: cells catch those."""
 
 
 class Outputs:
@@ -21,8 +21,8 @@ class Outputs:
     than one large one.
     """
 
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
+    def __init__(self, limit: int, image_limit: int = 50_000_000) -> None:
+        self.limit, self.image_limit = limit, image_limit
         self.clear()
 
     def clear(self) -> None:
@@ -31,12 +31,9 @@ class Outputs:
         self._pieces: list[str] = []
         self._by_id: dict[str, Output] = {}
         self._is_stale = False
-        self.size = 0
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the cell printed more than it may."""
-        return self.size > self.limit
+        self.size = self.image_size = 0
+        #: What the cell gave too much of, in words.
+        self.over = ""
 
     def items(self) -> list[Output]:
         """The outputs so far."""
@@ -77,7 +74,7 @@ class Outputs:
     ) -> None:
         """Add a value or a display: one thing in several formats.
 
-        With `update`, it takes the place of the one that was called `name`.
+        With `update`, it replaces the output that was called `name`.
 
         Raises:
             TypeError, ValueError: something that no notebook can hold.
@@ -94,9 +91,14 @@ class Outputs:
             return
         if self._is_stale:
             self.forget()
-        # A picture is looked at and not read, so its size is none of the limit's.
-        texts = (v for mime, v in data.items() if not mime.startswith("image/"))
-        self._grow(sum(len(str(value)) for value in texts))
+        # An image is looked at and not read, so it has a limit of its own.
+        text = images = 0
+        for mime, value in data.items():
+            if mime.startswith("image/"):
+                images += len(str(value))
+            else:
+                text += len(str(value))
+        self._grow(text, images)
         self._join()
         item: Output = {"output_type": kind, "data": data, "metadata": metadata}
         if kind == "execute_result":
@@ -105,9 +107,14 @@ class Outputs:
         if name is not None:
             self._by_id[name] = item
 
-    def _grow(self, size: int) -> None:
-        self.size += size
-        if self.is_over:
+    def _grow(self, text: int, images: int = 0) -> None:
+        self.size += text
+        self.image_size += images
+        if self.size > self.limit:
+            self.over = f"printed over {self.limit:,} characters"
+        elif self.image_size > self.image_limit:
+            self.over = f"showed over {self.image_limit:,} bytes of images"
+        if self.over:
             self._pieces.clear()
             raise OutputLimit
 
@@ -118,7 +125,7 @@ class Outputs:
 
 
 def _plain(value: Any) -> Any:
-    """A format's data as JSON holds it: bytes as base64, as notebooks have them."""
+    """A format's data as JSON holds it, with bytes in base64 as in notebooks."""
     if isinstance(value, bytes):
         return base64.b64encode(value).decode("ascii")
     if isinstance(value, str):

@@ -177,7 +177,7 @@ class Pool:
             worker.close()
 
     def _look_at_the_clock(self) -> list[tuple[Task, Worker]]:
-        """Let go of those that are late; the ones that do not even end then."""
+        """Let go of late tasks; return those that do not end even then."""
         now = time.monotonic()
         stuck = []
         for task, worker in self._at_work():

@@ -31,7 +31,7 @@ _PREFIX = "executed-book-run-"
 
 
 def die_with_parent() -> None:
-    """Have the kernel end this process when the one that started it ends."""
+    """Have the kernel end this process when its parent ends."""
     if _IS_LINUX:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
@@ -62,6 +62,15 @@ def _parents_on_linux() -> Iterator[tuple[int, int]]:
                 # The name in parentheses may hold anything, so count from its end.
                 fields = (folder / "stat").read_bytes().rpartition(b")")[2].split()
                 yield int(folder.name), int(fields[1])
+
+
+def memory_of(pid: int) -> int:
+    """How much memory a process holds (bytes); 0 where the system does not say."""
+    try:
+        pages = Path(f"/proc/{pid}/statm").read_text("ascii").split()[1]
+    except OSError:
+        return 0
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 def end_descendants(patience: float = 5.0) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import os
+import re
 import sys
 import time
 import warnings
@@ -14,8 +16,11 @@ from ..model import CellResult, Failure, ValueResult
 from .failures import cell_file, failure_of
 from .outputs import OutputLimit, Outputs, text_stream
 
-#: The failure of a cell that printed more than it may; its message is the limit.
+#: The failure of a cell that gave more than it may; its message says of what.
 OVER_LIMIT = "OutputLimit"
+
+#: What needs an event loop that runs, as it does in a notebook.
+_STARTS_TASKS = re.compile(r"\b(?:create_task|ensure_future|get_running_loop)\(")
 
 #: What Matplotlib writes into files of these formats besides the figure.
 _DATED = dict.fromkeys(("png", "png2x", "retina"), "Software") | {"svg": "Date"}
@@ -25,9 +30,9 @@ class Shell:
     """A shell one chapter long. What cells write below Python comes from `below`."""
 
     def __init__(
-        self, docname: str, output_limit: int, figures: str, style: dict[str, Any]
+        self, docname: str, outputs: Outputs, figures: str, style: dict[str, Any]
     ) -> None:
-        self.outputs = Outputs(output_limit)
+        self.outputs = outputs
         for descriptor, name in ((1, "stdout"), (2, "stderr")):
             # Logging and the like write to the second of the two names.
             stream = text_stream(name, self.outputs, descriptor)
@@ -87,8 +92,8 @@ class Shell:
         self, seconds: float, failure: Failure | None, values: tuple[ValueResult, ...]
     ) -> CellResult:
         """All that the cell gave; `values` are of the expressions after it."""
-        if self.outputs.is_over:
-            failure = Failure(OVER_LIMIT, (), f"{self.outputs.limit:,}", 1, "")
+        if self.outputs.over:
+            failure = Failure(OVER_LIMIT, (), self.outputs.over, 1, "")
             return CellResult((), seconds, failure, values)
         items = list(self.outputs.items())
         if failure is not None:
@@ -154,7 +159,7 @@ def _make_ipython(outputs: Outputs) -> Any:
             pass
 
         def write_format_data(self, format_dict: Any, md_dict: Any = None) -> None:
-            # Nothing to show: its formatter failed, and that is told elsewhere.
+            # Nothing to show: its formatter failed, which `showtraceback` noted.
             if format_dict:
                 count = self.prompt_count
                 outputs.rich("execute_result", format_dict, md_dict or {}, count)
@@ -174,7 +179,16 @@ def _make_ipython(outputs: Outputs) -> Any:
         def system(self, cmd: str) -> None:
             """Run a line after `!`, in a terminal of its own: no event tells of it."""
             sys.audit("os.system", cmd)
+            if cmd.rstrip().endswith("&"):
+                way = "start it with subprocess.Popen"
+                raise OSError(f"a line after ! is waited for: {way}")
             self.system_piped(cmd)  # type: ignore[no-untyped-call]
+
+        def should_run_async(self, raw_cell: str, **kw: Any) -> bool:
+            """Give a cell an event loop also where it starts tasks and awaits none."""
+            if _STARTS_TASKS.search(raw_cell) and "asyncio.run(" not in raw_cell:
+                return True
+            return bool(super().should_run_async(raw_cell, **kw))
 
         def enable_gui(self, gui: Any = None) -> None:
             """Figures are shown in line whatever `%matplotlib` asks for."""
@@ -184,6 +198,9 @@ def _make_ipython(outputs: Outputs) -> Any:
 
     config = Config()
     config.HistoryManager.enabled = False
+    if home := os.environ.get("IPYTHONDIR"):
+        # Else IPython makes a folder elsewhere when this one has just been removed.
+        config.InteractiveShell.ipython_dir = home
     config.InteractiveShell.colors = "nocolor"
     config.InteractiveShell.banner1 = ""
     # Show what a bare interpreter shows: IPython's own printer wraps at 80.

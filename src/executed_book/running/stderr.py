@@ -3,7 +3,7 @@
 XLA, the driver's libraries and the allocator write to the process's stderr whenever
 they find something worth a line: that an algorithm was slow to tune, that memory is
 short. Such lines come and go with the device, the driver and the load, so they are no
-output of the cell that ran just then. They are told by an explicit list, line by line;
+output of the cell that ran just then. An explicit list recognizes them, line by line;
 a line that is not on it is the cell's own.
 """
 

@@ -1,16 +1,16 @@
 """What a chapter uses of its surroundings: files, folders, variables.
 
-Python's audit events tell of what is opened, listed and started; reading a variable has
-no event, so that is noted where it happens. Whether a file exists has none either: a
-chapter that only asks that, and opens nothing, is not run again when the file appears.
+Python's audit events tell of what is opened, listed and started. Reading a variable and
+asking whether a file exists have no event, so these are noted where they happen.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -41,6 +41,8 @@ def note_uses(project: Path) -> Uses:
             full = os.path.abspath(os.path.join(below, os.fsdecode(path)))  # noqa: PTH100, PTH118 (links stay as they are)
         except (TypeError, ValueError):  # a number of an open file, say
             return ""
+        if f"{os.sep}{CELL_FILE}" in full:  # Python 3.11 looks for it, for a traceback
+            return ""
         return full if f"{full}{os.sep}".startswith(root) else ""
 
     def hook(event: str, args: tuple[Any, ...]) -> None:
@@ -55,11 +57,28 @@ def note_uses(project: Path) -> Uses:
         elif event in ("subprocess.Popen", "os.system"):
             command, below = args[1:3] if len(args) > 1 else (args[0], None)
             named = (place(word, below or "") for word in _words(command))
-            uses.files.update(path for path in named if os.path.isfile(path))  # noqa: PTH113
+            uses.files.update(filter(None, named))
 
     sys.addaudithook(hook)
+    for name in ("stat", "access"):
+        _note_calls(name, lambda path: hook("open", (path,)))
     _note_variables(uses.variables)
     return uses
+
+
+def _note_calls(name: str, note: Callable[[Any], None]) -> None:
+    """Have a function of `os` that asks for a file note which one."""
+    function = getattr(os, name)
+
+    @functools.wraps(function)
+    def noting(path: Any, *args: Any, **options: Any) -> Any:
+        note(path)
+        return function(path, *args, **options)
+
+    setattr(os, name, noting)
+    for able in (os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks):
+        if function in able:
+            able.add(noting)
 
 
 def _words(command: Any) -> Iterator[str]:

@@ -21,7 +21,7 @@ from typing import Any
 from ..model import CellResult, to_plain
 from .channel import Channel
 from .jobs import ChapterJob, ProgramJob, read_job
-from .outputs import OutputLimit
+from .outputs import OutputLimit, Outputs
 from .processes import die_with_parent
 from .server import BELOW
 from .stderr import told_apart
@@ -76,14 +76,15 @@ class _Chapter:
             _choose_platform(job.platform)
         from .shell import Shell
 
-        self._shell = Shell(job.docname, job.output_limit, job.figures, job.style)
-        self._uses = note_uses(Path(job.project))
+        outputs = Outputs(job.output_limit, job.image_limit)
+        self._shell = Shell(job.docname, outputs, job.figures, job.style)
         if not (folder / "fresh").exists():
             _note_late_settings(link)
+        self._uses = note_uses(Path(job.project))
 
     def run(self) -> None:
         """Run all cells; a cell that fails does not end the chapter."""
-        self._link.send(at="leading")
+        self._link.send(at="leading", pid=self._owner)
         leading = self._shell.evaluate(self._job.leading)
         self._link.send(at="led", values=[to_plain(value) for value in leading])
         for number, cell in enumerate(self._job.cells, 1):
@@ -114,7 +115,7 @@ class _Chapter:
     def _collect_below(self) -> str:
         """Take what was written below Python, by C++ or by child processes.
 
-        Returns what the runtime logged, which is none of the cell's output.
+        Returns what the runtime logged, which is not part of the cell's output.
         """
         log = ""
         for number, name in ((1, "stdout"), (2, "stderr")):

@@ -43,5 +43,6 @@ def _contents(
     source = Path(env.srcdir)
     names = {name for name in files if name}
     digests = {name: file_digest(source / name) for name in sorted(names)}
-    digests[str(env.doc2path(docname, base=False))] = file_digest(env.doc2path(docname))
+    own = str(env.doc2path(docname, base=False))
+    digests[own] = file_digest(source / own)
     return digests

@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from docutils import nodes
 from myst_nb.sphinx_ import Parser as NotebookParser
@@ -16,11 +16,11 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
 from sphinx.errors import SphinxError
-from sphinx.util.typing import ExtensionMetadata
+from sphinx.util import logging
 
 from ..book import Book, ExecutedPage, kept
 from ..checking.receipts import Counts
-from ..errors import BookError
+from ..errors import BookError, raise_all
 from ..files import write_whole
 from ..model import Chapter
 from ..reading.chapters import read_page
@@ -35,12 +35,17 @@ from .stamp import stamp
 from .transforms import setup_transforms
 from .values import line_up, setup_values
 
+if TYPE_CHECKING:
+    from sphinx.util.typing import ExtensionMetadata  # since Sphinx 7.3
+
+_SEE_ABOVE = "chapters failed: see above; nothing was rendered"
+
 #: What a page asks of its own kernel; kept on the application by `Showing`.
 _ATTRIBUTE = "_executed_book"
 
 
 class ChapterFailure(SphinxError):
-    """Chapters that could not be executed, or whose outputs do not hold."""
+    """A page that is not what was executed."""
 
     category = "The book"
 
@@ -91,9 +96,12 @@ class Showing:
     ) -> list[str]:
         """Execute what must be, and name the pages that are others than before."""
         if self.book is None:
-            self.book = _executed(app)
-        if self.book.errors:
-            raise ChapterFailure("\n\n".join(map(str, self.book.errors)))
+            try:
+                self.book = _executed(app)
+            except BookError as error:
+                # Raised, it would have Sphinx print a traceback, and ask to report it.
+                logging.getLogger(__name__).error("%s", error)
+                sys.exit(2)
         before: dict[str, str] = getattr(env, "executed_book_seals", {})
         now = {docname: page.seal for docname, page in self.book.pages.items()}
         env.executed_book_seals = now  # type: ignore[attr-defined]
@@ -105,7 +113,7 @@ class Showing:
 
     def end_page(self, app: Sphinx, doctree: nodes.document) -> None:
         """Stamp the page with when and where it ran."""
-        page = self.page(app.env.current_document.docname)
+        page = self.page(app.env.docname)
         if page is not None:
             sections = [n for n in doctree.children if isinstance(n, nodes.section)]
             (sections[-1] if sections else doctree).append(stamp(page))
@@ -199,7 +207,7 @@ class Showing:
         """A page as the notebook to render; None if it does not execute.
 
         Raises:
-            ChapterFailure: the page is not the one that was executed.
+            ChapterFailure: the page has changed since it was executed.
         """
         page = self.page(docname)
         if page is None:
@@ -250,7 +258,8 @@ def _parser(showing: Showing) -> type[NotebookParser]:
             env = document.settings.env
             notebook = showing.notebook(env.docname, inputstring)
             if notebook is None:
-                notebook = showing.unexecuted(env.doc2path(env.docname), inputstring)
+                path = Path(env.doc2path(env.docname))  # text before Sphinx 8
+                notebook = showing.unexecuted(path, inputstring)
                 if notebook is None:
                     MystParser.parse(self, inputstring, document)
                 else:
@@ -273,24 +282,23 @@ def _settings(app: Sphinx) -> Settings:
         return from_text(name, str(value)) if given else value
 
     source, cache = Path(app.srcdir), Path(app.outdir).parent / "cache"
-    try:
-        return settings_of(get, source, Path(app.confdir), cache)
-    except BookError as error:
-        raise ChapterFailure(str(error)) from None
+    return settings_of(get, source, Path(app.confdir), cache)
 
 
 def _executed(app: Sphinx) -> Book:
-    """The book with all its chapters executed, in a process apart where need be."""
+    """The book with all its chapters executed, in a process apart where need be.
+
+    Raises:
+        BookError: something is wrong with the book, or with how it is built.
+    """
     settings = _settings(app)
-    try:
-        book, is_whole = kept(settings)
-        if not is_whole and not book.errors:
-            _execute_apart(app, settings)
-            book, is_whole = kept(settings)
-    except BookError as error:
-        raise ChapterFailure(str(error)) from None
+    book, is_whole = kept(settings)
     if not is_whole and not book.errors:
-        raise ChapterFailure("chapters failed: see above")
+        _execute_apart(app, settings)
+        book, is_whole = kept(settings)
+    raise_all(book.errors)
+    if not is_whole:
+        raise BookError(_SEE_ABOVE)
     return book
 
 
@@ -299,9 +307,11 @@ def _execute_apart(app: Sphinx, settings: Settings) -> None:
     command = [sys.executable, "-m", "executed_book", "execute"]
     command += ["--source", str(settings.source), "--cache", str(settings.cache)]
     command += ["--config", str(app.confdir)]
-    command += [f"-D{name}={value}" for name, value in app.config.overrides.items()]
+    for name, value in app.config.overrides.items():
+        text = ",".join(value) if isinstance(value, list) else value
+        command.append(f"-D{name}={text}")
     if subprocess.run(command, check=False).returncode:
-        raise ChapterFailure("chapters failed: see above")
+        raise BookError(_SEE_ABOVE)
 
 
 def _name_plainly(buttons: list[dict[str, Any]]) -> None:
@@ -327,6 +337,9 @@ def setup_extension(app: Sphinx) -> None:
     showing = Showing(app)
     app.setup_extension("myst_nb")
     app.setup_extension("sphinx_design")
+    patterns = app.config.overrides.get("nb_execution_excludepatterns")
+    if isinstance(patterns, str):  # MyST-NB's default keeps Sphinx from splitting it
+        app.config.overrides["nb_execution_excludepatterns"] = patterns.split(",")
     for option in OPTIONS:
         app.add_config_value(PREFIX + option.name, None, "", ())
     app.add_config_value(PREFIX + "asks", "", "env", (str,))

@@ -15,13 +15,13 @@ from .stamp import where
 
 #: What a folded cell says, by the tag that folds it.
 PROMPTS = {
-    "check": "Checked",
+    "check": "Checked by the build",
     "solution": "Show the solution",
     "asked": "Show the output",
 }
 _FOLDS = {"check": "hide-cell", "solution": "hide-cell", "asked": "hide-output"}
 
-#: What stands after a question in its stretch of text and is not seen there.
+#: Text after a question that readers of the page do not see.
 _UNSEEN = re.compile(
     r"^(`{3,}|:{3,})\{index\}.*?^\1[ ]*$|^%.*$", re.MULTILINE | re.DOTALL
 )

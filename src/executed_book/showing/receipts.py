@@ -80,7 +80,7 @@ class CheckRole(SphinxRole):
     """The tick after a sentence: a link to each check that it names."""
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-        document = self.env.current_document
+        document = self.env.temp_data
         seen = document.get(_SEEN)
         if seen is None:
             seen = document[_SEEN] = Counter[str]()

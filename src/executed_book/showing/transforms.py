@@ -217,7 +217,7 @@ def program_box(program: str) -> nodes.container:
 
 
 def setup_transforms(app: Sphinx) -> None:
-    """Change what MyST-NB makes of a page's cells."""
+    """Change the nodes that MyST-NB creates for a page's cells."""
     transforms = (
         MarkVaryingOutputs,
         PlainMessages,

@@ -23,7 +23,7 @@ def line_up(env: BuildEnvironment, values: Iterable[tuple[Value, ValueResult]]) 
     for value, result in values:
         queue = waiting.setdefault((value.role, value.expression), [])
         queue.append(result.text)
-    env.current_document[_WAITING] = waiting
+    env.temp_data[_WAITING] = waiting
 
 
 class ValueRole(SphinxRole):
@@ -33,7 +33,7 @@ class ValueRole(SphinxRole):
     """
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-        waiting: Waiting = self.env.current_document.get(_WAITING) or {}
+        waiting: Waiting = self.env.temp_data.get(_WAITING) or {}
         queue = waiting.get((self.name, " ".join(self.text.split())))
         if not queue:
             message = self.inliner.reporter.error(

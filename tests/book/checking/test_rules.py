@@ -78,7 +78,8 @@ def test_a_failure_that_is_announced_is_no_failure(fields):
 
 
 def test_printing_too_much_cannot_be_announced():
-    over = CellResult(failure=Failure("OutputLimit", (), "1,000", 1, ""))
+    said = "printed over 1,000 characters"
+    over = CellResult(failure=Failure("OutputLimit", (), said, 1, ""))
     made = executed(chapter(Cell(1, "x", 7, may_raise=True)), over)
     [error], _ = failed(made, needing())
     assert (error.line, error.message) == (7, "cell 1 printed over 1,000 characters")

@@ -7,7 +7,6 @@ import io
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from executed_book.book import Book, ExecutedPage
 from executed_book.checking.elsewhere import Record
@@ -71,7 +70,7 @@ def building(root: Path, monkeypatch, *errors: PageError) -> tuple[Path, list[st
     settings = Settings(root / "docs", root / "cache")
     log = io.StringIO()
     try:
-        build(settings, root / "conf", site, Progress(Console(file=log, width=200)))
+        build(settings, root / "conf", site, Progress(log))
     except BookError as error:
         done.append(str(error))
     return site, [*done, *log.getvalue().splitlines()]

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from executed_book.book import Book
 from executed_book.checking.stored import StoredPage, page_text, read_page, stored_path
@@ -50,7 +49,7 @@ class Pinning:
         self.log.truncate(self.log.seek(0))
         own = dataclasses.replace(self.settings, **settings)
         try:
-            pin(own, Progress(Console(file=self.log, width=200, highlight=False)))
+            pin(own, Progress(self.log))
         finally:
             assert len(self.asked) == len(runs)
         return self.log.getvalue().splitlines()

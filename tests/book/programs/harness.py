@@ -20,6 +20,7 @@ from executed_book.programs import (
     Program,
     Programs,
     SourceCell,
+    sets_environment,
 )
 from executed_book.running.programs import Ran, run_programs
 
@@ -118,8 +119,8 @@ class Shown:
 class Judged:
     """What became of one cell's program, and why.
 
-    It is `right`, or it is not: `lengthened` holds all that stands above its cell and
-    is right, `caught` is offered to nobody, and so is what was `refused`.
+    It is `right`; or `lengthened`, which is right after all cells above were added; or
+    `caught` or `refused`, and then readers are not offered it.
     """
 
     page: str
@@ -226,7 +227,7 @@ def compared(
     executed: Mapping[str, list[Shown]],
     made: Sequence[tuple[str, int, Program]],
 ) -> Iterator[Judged]:
-    fresh = [i for i, (_, _, p) in enumerate(made) if p.sets_environment]
+    fresh = [i for i, (_, _, p) in enumerate(made) if sets_environment(p.text)]
     runs = run_programs([p.text for _, _, p in made], fresh=fresh)
     for (name, k, p), run in zip(made, runs, strict=True):
         found = difference(pages[name][k], executed[name][k], run)

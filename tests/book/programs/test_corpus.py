@@ -23,9 +23,9 @@ HERE = Path(__file__).parent
 FILES = sorted([*HERE.glob("corpus/*.txt"), *HERE.glob("second/*.txt")])
 #: Random pages, each by its seed.
 SEEDS = range(100)
-#: At least so many programs are right as they are sliced, and at most so many are not
-#: even with all that stands above their cell.
-RIGHT, CAUGHT = 0.9, 0.02
+#: In each file at least the first share of the programs is right as it is sliced, and
+#: at most the second share is wrong even after all cells above were added.
+RIGHT, CAUGHT = 0.6, 0.05
 
 
 @pytest.mark.weekly

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from executed_book.errors import PageError
 from executed_book.model import Cell, Chapter, Value, to_plain
@@ -45,7 +44,7 @@ class Task(ChapterTask):
     def __init__(self, made: Chapter = CHAPTER, **settings: Any) -> None:
         self.runs: list[Finished] = []
         root = Path("/book")
-        progress = Progress(Console(file=io.StringIO()))
+        progress = Progress(io.StringIO())
         with progress.chapters([made], {made.docname}):
             pass
         super().__init__(

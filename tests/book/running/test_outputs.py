@@ -58,14 +58,14 @@ def test_a_limit_is_one_for_all_text_of_a_cell():
     outputs = Outputs(5)
     outputs.stream("stdout", "abc")
     outputs.rich("display_data", {"text/plain": "de"}, {}, 0)
-    assert not outputs.is_over
+    assert not outputs.over
     with pytest.raises(OutputLimit):
         outputs.stream("stderr", "f")
-    assert outputs.is_over
+    assert outputs.over == "printed over 5 characters"
     with pytest.raises(OutputLimit):
         outputs.stream("stdout", "g")
     outputs.clear()
-    assert (outputs.is_over, outputs.items()) == (False, [])
+    assert (outputs.over, outputs.items()) == ("", [])
 
 
 def test_no_cell_catches_the_limit_by_catching_exceptions():

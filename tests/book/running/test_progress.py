@@ -1,4 +1,4 @@
-"""How far the chapters are: lines in a log, a table on a terminal."""
+"""How far the chapters are: few lines in a log, one line on a terminal."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import re
 from types import SimpleNamespace
 
 import pytest
-from rich.console import Console
 
 from executed_book.running import progress as module
 from executed_book.running.progress import Progress
@@ -24,7 +23,7 @@ def log() -> io.StringIO:
 
 @pytest.fixture
 def progress(log: io.StringIO) -> Progress:
-    return Progress(Console(file=log, width=40, highlight=False))
+    return Progress(log)
 
 
 @pytest.fixture
@@ -56,16 +55,22 @@ def test_one_chapter_is_one(progress, log):
     assert log.getvalue() == "1 chapter: 1 unchanged, 0 to execute (0 cells)\n"
 
 
-def test_a_long_chapter_gives_a_sign_of_life_now_and_then(progress, log, clock):
-    with progress.chapters(CHAPTERS, {"one"}):
+def test_a_log_says_seldom_what_runs(progress, log, clock):
+    with progress.chapters(CHAPTERS, {"one", "second"}):
         progress.started("one")
-        for clock[0] in (1.0, 14.0, 16.0, 17.0, 32.0):
+        progress.started("second")
+        progress.advanced("one", 1)
+        for clock[0] in range(300):
             progress.tick()
         progress.finished("one", 33.0)
-        clock[0] = 99.0
+        clock[0] = 999.0
+        progress.finished("second", 33.0)
         progress.tick()
-    lines = [line for line in log.getvalue().splitlines() if "running" in line]
-    assert [re.findall(r"[\d.]+ s", line) for line in lines] == [["16.0 s"], ["32.0 s"]]
+    lines = [line for line in log.getvalue().splitlines() if "left" in line]
+    assert lines[0] == "  2 chapters left: one cell 2/2 (16 s), second cell 1/1 (16 s)"
+    assert [re.findall(r"\d+ s", line)[0] for line in lines] == [
+        *("16 s", "47 s", "108 s", "229 s"),
+    ]
 
 
 def test_steps_are_told_seldom_and_at_the_end(progress, log, clock):
@@ -80,21 +85,42 @@ def test_steps_are_told_seldom_and_at_the_end(progress, log, clock):
     ]
 
 
-def test_what_is_said_is_not_taken_for_markup_and_not_wrapped(progress, log):
-    progress.note("[bold]" + "x " * 40)
-    assert log.getvalue() == "[bold]" + "x " * 40 + "\n"
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
 
 
-def test_a_terminal_shows_bars_and_keeps_the_lines(log):
-    console = Console(file=log, force_terminal=True, width=80, highlight=False)
-    progress = Progress(console)
+def test_a_terminal_rewrites_one_line_and_keeps_what_ended(clock, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    log = Terminal()
+    progress = Progress(log)
     with progress.chapters(CHAPTERS, {"one"}):
         progress.started("one")
+        progress.tick()
         progress.advanced("one", 1)
+        clock[0] = 2.0
         progress.tick()
         progress.finished("one", 1.0)
+        progress.tick()
     with progress.steps(1, "programs run") as step:
         step()
-    assert progress._bars is None
-    assert "  one       1/2 cells     1.0 s" in log.getvalue()
-    assert "━" in log.getvalue()
+    shown = [line.split("\r\x1b[K")[1:] for line in log.getvalue().split("\n")]
+    assert shown == [
+        ["2 chapters: 1 unchanged, 1 to execute (2 cells)"],
+        [
+            *("  1 chapter left: one cell 1/2 (0 s)",),
+            *("  1 chapter left: one cell 2/2 (2 s)",),
+            "  one       1/2 cells     1.0 s",
+        ],
+        ["", "  1/1 programs run", ""],
+    ]
+
+
+def test_a_line_is_cut_to_the_terminal(clock, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "20")
+    log = Terminal()
+    progress = Progress(log)
+    with progress.chapters(CHAPTERS, {"one"}):
+        progress.started("one")
+        progress.tick()
+    assert "\r\x1b[K  1 chapter left: o\r\x1b[K" in log.getvalue()

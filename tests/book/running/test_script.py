@@ -58,7 +58,7 @@ def test_a_failure_is_noted_and_printed(tmp_path, capsys, text, said):
 
 
 def test_a_program_is_compiled_by_its_own_rules_alone(tmp_path):
-    """This package's `from __future__ import annotations` is none of its."""
+    """It does not inherit this package's `from __future__ import annotations`."""
     text = "def f(x: unknown_name): pass"
     if sys.version_info >= (3, 14):
         text += "\nf.__annotations__"

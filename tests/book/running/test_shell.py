@@ -60,10 +60,11 @@ WRONG = {
 PROGRAM = """
 import json, os, sys
 from executed_book.model import to_plain
+from executed_book.running.outputs import Outputs
 from executed_book.running.shell import Shell
 stdout = os.dup(1)
 cells, values = json.loads(sys.stdin.read())
-shell = Shell("one", 1000, "svg", {"figure.figsize": [2.0, 1.0]})
+shell = Shell("one", Outputs(1000), "svg", {"figure.figsize": [2.0, 1.0]})
 results = {}
 for number, (name, source) in enumerate(cells.items(), 1):
     seconds, failure = shell.run(number, source)
@@ -150,7 +151,7 @@ def test_others_do_not_fail(ran):
 
 def test_printing_too_much_shows_nothing(ran):
     assert ran["too much"]["outputs"] == []
-    assert ran["too much"]["failure"]["message"] == "1,000"
+    assert ran["too much"]["failure"]["message"] == "printed over 1,000 characters"
 
 
 def test_a_figure_is_shown_once_in_its_style_without_a_date(ran):

@@ -11,7 +11,6 @@ import pytest
 
 from executed_book.book import Book, ExecutedPage
 from executed_book.checking.receipts import Counts, PageText
-from executed_book.errors import PageError
 from executed_book.programs.snippets import Snippets
 from executed_book.reading.chapters import read_page
 from executed_book.showing.extension import ChapterFailure, Showing
@@ -115,14 +114,6 @@ def test_pages_that_quote_counts_follow_them(showing):
     assert outdated(showing, env) == []
     showing.book.counts = Counts(4)
     assert outdated(showing, env) == ["counts"]
-
-
-def test_what_is_wrong_with_the_book_stops_sphinx(showing):
-    wrong = [PageError(Path("a.md"), 1, "odd"), PageError(Path("b.md"), 2, "even")]
-    showing.book.errors = wrong
-    with pytest.raises(ChapterFailure) as caught:
-        outdated(showing, reading(showing))
-    assert str(caught.value) == "a.md:1: odd\n\nb.md:2: even"
 
 
 def offered(showing: Showing, docname: str, body: str | None) -> dict[str, Any]:

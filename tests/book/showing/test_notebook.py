@@ -11,7 +11,7 @@ import pytest
 from executed_book.book import ExecutedPage
 from executed_book.checking.elsewhere import Record
 from executed_book.model import Cell, Prose, Statement
-from executed_book.programs import program
+from executed_book.programs import Page, Programs
 from executed_book.programs.cells import SourceCell
 from executed_book.programs.snippets import Snippets
 from executed_book.showing.notebook import (
@@ -39,7 +39,7 @@ VALUE = {**shown("1"), "execution_count": 1}
 
 
 def page(**fields: Any) -> ExecutedPage:
-    made = program([SourceCell("x = 1\nx")], 0, "# Header")
+    made = Programs(Page([SourceCell("x = 1\nx")]), "# Header").of(0)
     snippets = Snippets([made, None], "", "", fields.pop("reasons", {}))
     ran = executed(CHAPTER, gave(VALUE), gave(printed("a\n")))
     return ExecutedPage(ran, snippets, **fields)

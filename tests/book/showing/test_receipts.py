@@ -59,7 +59,7 @@ class Reading:
     def __init__(self) -> None:
         self.said: list[str] = []
         self.document: dict[str, Any] = {}
-        self.env = SimpleNamespace(current_document=self.document)
+        self.env = SimpleNamespace(temp_data=self.document)
 
     def ask(self, role: Any, text: str) -> list[nodes.Node]:
         def error(message: str, line: int) -> str:

@@ -1,4 +1,4 @@
-"""Values stand in the text of a page where their expressions do."""
+"""A page shows a value in place of its expression."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Page:
     """A page that is being read, and asks for values."""
 
     def __init__(self, *values: tuple[str, str, str]) -> None:
-        self.env: Any = SimpleNamespace(current_document={})
+        self.env: Any = SimpleNamespace(temp_data={})
         line_up(
             self.env,
             [(Value(role, e, 1), ValueResult(text)) for role, e, text in values],
@@ -67,5 +67,5 @@ def test_a_value_that_was_not_computed_is_told_at_its_line(again):
 
 def test_on_a_page_that_does_not_execute_there_are_no_values():
     page = Page()
-    page.env.current_document = {}
+    page.env.temp_data = {}
     assert page.ask("value", "x")[1]

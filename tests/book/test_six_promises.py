@@ -1,0 +1,289 @@
+"""The six promises of a build, as a table: each fault beside each of them.
+
+A fault is done to a book that was built. Whatever it is, the build touches nothing that
+is not its own, the old site stands, one error says what is wrong, it ends soon and
+leaves nothing behind, and the next build, without the fault, shows nothing stale.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from .conftest import TinyBook, copy_of, new_book
+from .test_failures import FAULTS as ON_PAGES
+
+#: How long a build with a fault may take (seconds), also on a machine with much to do.
+SOON = 120.0
+
+#: Where a build may write: what it keeps, its work, its site.
+ITS_OWN = ("cache", ".html-work", "html")
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is done to the book, and what the build says and ends with.
+
+    `number` is a signal that is sent once a cell runs.
+    """
+
+    do: Callable[[TinyBook], object]
+    words: str
+    status: int = 1
+    problems: int = 1
+    variables: dict[str, str] = field(default_factory=dict)
+    arguments: tuple[str, ...] = ()
+    number: int = 0
+
+
+def conf(text: str) -> Callable[[TinyBook], object]:
+    """Add a line to `conf.py`."""
+
+    def do(book: TinyBook) -> None:
+        path = book.root / "conf" / "conf.py"
+        path.write_text(path.read_text() + text + "\n")
+
+    return do
+
+
+def page(*cells: str) -> Callable[[TinyBook], object]:
+    """Change the page."""
+    return lambda book: book.chapter("one", *cells)
+
+
+def every_faulty_page(book: TinyBook) -> None:
+    conf('executed_book_rules = "all"')(book)
+    for name, each in ON_PAGES.items():
+        book.chapter(name, *each.cells, front=each.front)
+
+
+def in_place_of_the_site(make: Callable[[Path], object]) -> Callable[[TinyBook], None]:
+    return lambda book: make(book.root / "elsewhere")
+
+
+def holds_a_letter(folder: Path) -> None:
+    folder.mkdir()
+    (folder / "letter.txt").write_text("mine")
+
+
+def leads_to_a_letter(link: Path) -> None:
+    holds_a_letter(link.with_name("letters"))
+    link.symlink_to("letters")
+
+
+def cut(book: TinyBook) -> None:
+    for path in book.cache.rglob("*.json"):
+        path.write_bytes(path.read_bytes()[:-9])
+    page("print(7 * 7)", "1 / 0")(book)
+
+
+def without_docs(book: TinyBook) -> None:
+    page(f"import shutil\nshutil.rmtree({str(book.root / 'docs')!r})")(book)
+
+
+SLEEPS = page("import time\ntime.sleep(60)")
+DEEP = "import sys\nsys.setrecursionlimit(10**9)\ndef f(n):\n    f(n + 1)\nf(0)"
+ELSEWHERE = ("--output", "elsewhere")
+
+FAULTS = {
+    "every faulty page": Fault(
+        every_faulty_page, "nothing was published", problems=len(ON_PAGES)
+    ),
+    "a page that is a pipe": Fault(
+        lambda book: os.mkfifo(book.root / "docs" / "pipe.md"), "a page is a file"
+    ),
+    "a page of bytes": Fault(
+        lambda book: (book.root / "docs" / "b.md").write_bytes(b"\xff\xfe"), "UTF-8"
+    ),
+    "a link to no page": Fault(
+        lambda book: book.index("one", "none"), "nonexisting document"
+    ),
+    "docs removed": Fault(without_docs, "was removed while the book was built"),
+    "no docs": Fault(lambda book: shutil.rmtree(book.root / "docs"), "docs"),
+    "memory": Fault(page(DEEP), "of memory", arguments=("-Dexecuted_book_memory=1",)),
+    "no conf.py": Fault(
+        lambda book: (book.root / "conf" / "conf.py").unlink(), "no conf.py in it"
+    ),
+    "conf.py that raises": Fault(conf("1 / 0"), "ZeroDivisionError"),
+    "conf.py cut off": Fault(conf("project = ("), "'(' was never closed"),
+    "an option's value": Fault(
+        conf("executed_book_figures = 'jpeg'"), "executed_book_figures is 'jpeg'"
+    ),
+    "another kernel": Fault(
+        conf("nb_kernel_rgx_aliases = {'x': 'y'}"), "nb_kernel_rgx_aliases is set"
+    ),
+    "no such extension": Fault(conf("extensions += ['no_such']"), "no_such"),
+    "a date": Fault(
+        lambda book: None, "SOURCE_DATE_EPOCH", variables={"SOURCE_DATE_EPOCH": "soon"}
+    ),
+    "a platform": Fault(
+        page("import jax"), "'cuda'", variables={"JAX_PLATFORMS": "cuda"}
+    ),
+    "a foreign folder": Fault(
+        in_place_of_the_site(holds_a_letter), "no build made", arguments=ELSEWHERE
+    ),
+    "a link": Fault(
+        in_place_of_the_site(leads_to_a_letter), "is a link", arguments=ELSEWHERE
+    ),
+    "a file": Fault(in_place_of_the_site(Path.touch), "is a file", arguments=ELSEWHERE),
+    "the sources": Fault(
+        lambda book: None, "own files", arguments=("--output", "docs/site")
+    ),
+    "the sources' parent": Fault(lambda book: None, "own", arguments=("--output", ".")),
+    "cut caches": Fault(cut, "raised ZeroDivisionError"),
+    **{
+        signal.Signals(number).name: Fault(
+            SLEEPS, "stopped", 128 + number, 0, {}, (), number
+        )
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+    },
+    "SIGKILL": Fault(SLEEPS, "", -signal.SIGKILL, 0, {}, (), signal.SIGKILL),
+}
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What became of a book with a fault."""
+
+    fault: Fault
+    status: int
+    said: str
+    seconds: float
+    foreign: bool
+    site: bool
+    left: list[str]
+    next_page: str
+
+
+def digests(folder: Path, leave: tuple[str, ...] = ()) -> dict[str, str]:
+    """All files below a folder, by their places, without the folders in `leave`."""
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.relative_to(folder).parts[0] not in leave
+    }
+
+
+def outside(book: TinyBook) -> dict[str, str]:
+    beside = digests(book.root / "_build", ITS_OWN)
+    return {**digests(book.root, ("_build",)), **beside}
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> TinyBook:
+    book = new_book(tmp_path_factory.mktemp("good"))
+    path = book.root / "conf" / "conf.py"
+    path.write_text(path.read_text().replace('rules = "all"', "rules = []"))
+    book.chapter("one", "print(6 * 7)")
+    book.index("one")
+    book.built()
+    for name in ("mine.txt", "_build/mine.txt", "docs/mine.txt"):
+        (book.root / name).write_text("mine")
+    return book
+
+
+@pytest.fixture(scope="module")
+def tried(good, tmp_path_factory) -> Callable[[str], Tried]:
+    return functools.cache(
+        lambda name: attempt(good, FAULTS[name], tmp_path_factory.mktemp("scratch"))
+    )
+
+
+def attempt(good: TinyBook, fault: Fault, scratch: Path) -> Tried:
+    """Do a fault to a copy of a book, build it, undo the fault, and build again."""
+    book = copy_of(good, scratch.with_name(f"{scratch.name}-book"))
+    fault.do(book)
+    before, site = outside(book), digests(book.site)
+    began = time.monotonic()
+    usual = {number: signal.signal(number, signal.SIG_DFL) for number in HEARD}
+    process = book.start(
+        "build", *fault.arguments, TMPDIR=str(scratch), **fault.variables
+    )
+    for number, handler in usual.items():  # a child ignores what we ignore
+        signal.signal(number, handler)
+    try:
+        if fault.number:
+            while not list(scratch.glob("*/1/work")) and process.poll() is None:
+                time.sleep(0.05)
+            process.send_signal(fault.number)
+        said, _ = process.communicate(timeout=SOON)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        said = "it went on and on"
+    seconds = time.monotonic() - began
+    after = outside(book)
+    if fault.do is without_docs:  # which a cell did
+        before = {n: d for n, d in before.items() if not n.startswith("docs/")}
+    while fault.number == signal.SIGKILL and any(scratch.iterdir()):
+        time.sleep(0.1)  # what outlives the builder notices that it is gone
+        if time.monotonic() > began + SOON:
+            break
+    left = [path.name for path in scratch.iterdir()]
+    stands = digests(book.site) == site
+    for name in ("docs", "conf", "elsewhere"):
+        path = book.root / name
+        path.unlink() if path.is_symlink() or path.is_file() else None
+        shutil.rmtree(path, ignore_errors=True)
+    copy_of(good, book.root)
+    book.chapter("one", "print(6 * 8)")
+    book.built()
+    return Tried(
+        *(fault, process.returncode, said, seconds, before == after, stands, left),
+        book.html("one"),
+    )
+
+
+HEARD = (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
+
+
+def nothing_foreign_touched(tried: Tried) -> None:
+    assert tried.foreign
+
+
+def old_site_intact(tried: Tried) -> None:
+    assert tried.site
+
+
+def one_error(tried: Tried) -> None:
+    fault, said = tried.fault, tried.said
+    assert tried.status == fault.status, said
+    assert fault.words in said
+    assert "the builder itself failed" not in said
+    assert 'File "' not in said or fault.problems > 1, "a traceback of ours"
+    if fault.problems > 1:
+        assert f"{fault.problems} problems: nothing was published" in said
+
+
+def no_hang(tried: Tried) -> None:
+    assert tried.seconds < SOON
+
+
+def nothing_left(tried: Tried) -> None:
+    assert tried.left == []
+
+
+def nothing_stale(tried: Tried) -> None:
+    assert "48" in tried.next_page
+    assert "42" not in tried.next_page
+
+
+PROMISES = (
+    *(nothing_foreign_touched, old_site_intact, one_error),
+    *(no_hang, nothing_left, nothing_stale),
+)
+
+
+@pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: promise.__name__)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_build_keeps(tried, fault, promise):
+    promise(tried(fault))
