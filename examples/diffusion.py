@@ -47,7 +47,7 @@ class Size(NamedTuple):
 SIZES = {
     "tiny": Size(400, 128, 2, 20, "half a minute, to see that it runs"),
     "small": Size(1500, 256, 3, 60, "about 2 minutes and 950 MB on two cores"),
-    "large": Size(30000, 1024, 6, 60, "hours on two cores, minutes on a GPU"),
+    "large": Size(30000, 1024, 6, 60, "hours on two cores"),
 }
 
 # --- Data ---------------------------------------------------------------------------

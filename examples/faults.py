@@ -38,7 +38,7 @@ class Size(NamedTuple):
 SIZES = {
     "tiny": Size(1200, 64, "about 20 seconds, to see that it runs"),
     "small": Size(4000, 128, "about a minute and 600 MB on two cores"),
-    "large": Size(40000, 1024, "an hour on two cores, less on a GPU"),
+    "large": Size(40000, 1024, "an hour on two cores"),
 }
 
 

@@ -57,9 +57,7 @@ SIZES = {
     "small": Size(
         1000, (32, 64, 128), 15000, 3, "about 2 minutes and 600 MB on two cores"
     ),
-    "large": Size(
-        5000, (64, 128, 256), 100_000, 5, "an hour on two cores, less on a GPU"
-    ),
+    "large": Size(5000, (64, 128, 256), 100_000, 5, "an hour on two cores"),
 }
 
 # --- Data: printed characters, made here, and handwritten digits, real ----------------

@@ -45,7 +45,7 @@ class Size(NamedTuple):
 SIZES = {
     "tiny": Size(150, 64, 2, "about 20 seconds, to see that it runs"),
     "small": Size(600, 128, 4, "about a minute and 550 MB on two cores"),
-    "large": Size(3000, 512, 8, "about half an hour on two cores, less on a GPU"),
+    "large": Size(3000, 512, 8, "about half an hour on two cores"),
 }
 
 # --- The transformation -------------------------------------------------------------

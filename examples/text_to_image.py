@@ -46,7 +46,7 @@ class Size(NamedTuple):
 SIZES = {
     "tiny": Size(300, 60, 32, 1, 1, "half a minute, to see that it runs"),
     "small": Size(600, 900, 64, 2, 8, "about 4 minutes and 1 GB on two cores"),
-    "large": Size(2000, 10000, 256, 6, 16, "hours on two cores, minutes on a GPU"),
+    "large": Size(2000, 10000, 256, 6, 16, "hours on two cores"),
 }
 
 # --- Pictures and words -----------------------------------------------------------
@@ -300,7 +300,7 @@ class Transformer(eqx.Module):
 
     def __call__(self, tokens, words):
         """Tokens (16,) and words (LENGTH,) to scores (16, CODES) of the tokens."""
-        if self.ordered:  # what stands at a position is the token before it
+        if self.ordered:  # the input at a position is the token before it
             tokens = jnp.concatenate([jnp.array([CODES]), tokens[:-1]])
         real = words > 0
         text = self.words[words]
@@ -544,7 +544,7 @@ def warmest_of_the_best(name, models, seen, seed):
 
 
 def judge(name, models, seen, unseen, samples, seed):
-    """What one kind makes of unseen combinations, and of whose prompt."""
+    """How one kind draws unseen combinations, and for whose prompt."""
     combinations, words = asked_for(unseen, samples, seed)
     temperature = warmest_of_the_best(name, models, seen, seed)
     pictures = make(name, models, words, seed, temperature)

@@ -44,7 +44,7 @@ class Size(NamedTuple):
 SIZES = {
     "tiny": Size(100, (8, 16), "about 20 seconds, to see that it runs"),
     "small": Size(400, (16, 32), "about 30 seconds and 550 MB on two cores"),
-    "large": Size(3000, (64, 128), "about 10 minutes on two cores, less on a GPU"),
+    "large": Size(3000, (64, 128), "about 10 minutes on two cores"),
 }
 
 # --- Data -------------------------------------------------------------------------

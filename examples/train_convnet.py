@@ -48,7 +48,7 @@ class Size(NamedTuple):
 SIZES = {
     "tiny": Size(240, (16, 32), "about 10 seconds, to see that it runs"),
     "small": Size(600, (32, 64), "about 15 seconds and 600 MB on two cores"),
-    "large": Size(4000, (64, 128, 256), "about 4 minutes on two cores, less on a GPU"),
+    "large": Size(4000, (64, 128, 256), "about 4 minutes on two cores"),
 }
 
 

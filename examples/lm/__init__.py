@@ -8,5 +8,5 @@ Run its modules from the folder `examples`, in this order:
     python EXPORTED/serve.py
 
 `lm.config` names each option, `lm.launch` starts several processes, `lm.adapt` fits
-LoRA adapters to another kind of text, and `lm.baselines` judges models that count.
+LoRA adapters to another kind of text, and `lm.baselines` evaluates models that count.
 """

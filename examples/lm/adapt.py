@@ -20,7 +20,7 @@ from .config import stop
 
 
 def prose():
-    """Topics of Python's reference to learn from, and others to judge by."""
+    """Topics of Python's reference to learn from, and others to evaluate on."""
     from pydoc_data.topics import topics
 
     names = sorted(topics)
@@ -61,10 +61,10 @@ def main():
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--rate", type=float, default=3e-3)
     parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
-    if given.output.exists():
-        stop(f"{given.output} is there already: give another folder, or remove it.")
-    config, graph, params, notes = evaluate.load(given.run)
+    args = parser.parse_args()
+    if args.output.exists():
+        stop(f"{args.output} is there already: give another folder, or remove it.")
+    config, graph, params, notes = evaluate.load(args.run)
     tokenizer = corpus.tokenizer_of(config.corpus, notes["tokenizer"])
     sizes = corpus.bytes_of_tokens(tokenizer)
     learned, held_out = (corpus.encode(tokenizer, part) for part in prose())
@@ -74,7 +74,7 @@ def main():
         values = evaluate.nats(config, graph, params, ids, config.context // 2)
         return evaluate.bits(values, sizes[ids[1:]])
 
-    how = given.rank, given.steps, given.rate, given.seed
+    how = args.rank, args.steps, args.rate, args.seed
     adapters, count = fit(config, graph, params, learned, *how)
     merged = merge(adapters, params)
     results = {
@@ -83,10 +83,10 @@ def main():
         "prose": {"before": bits(params, held_out), "after": bits(merged, held_out)},
         "code": {"before": bits(params, code), "after": bits(merged, code)},
     }
-    given.output.mkdir(parents=True)
+    args.output.mkdir(parents=True)
     leaves = [leaf for pair in adapters if pair for leaf in pair]
-    np.savez(given.output / "adapters.npz", *map(np.asarray, leaves))
-    (given.output / "results.json").write_text(json.dumps(results, indent=1) + "\n")
+    np.savez(args.output / "adapters.npz", *map(np.asarray, leaves))
+    (args.output / "results.json").write_text(json.dumps(results, indent=1) + "\n")
     for kind in ("prose", "code"):
         before, after = results[kind].values()
         print(f"{kind}: {before:.3f} bits a byte before, {after:.3f} after")

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from . import config as options
-from . import corpus, text
+from . import text
 
 
 def grams(data, n):
@@ -45,8 +45,8 @@ class Level:
         at, known = find(self.contexts, keys >> np.uint64(8))
         where, seen = find(self.keys, keys)
         counts = np.where(seen, self.counts[where], 0)
-        found = counts - self.discounts[np.minimum(counts, 3)]
-        mixed = found / self.totals[at] + self.left[at] * shares
+        discounted = counts - self.discounts[np.minimum(counts, 3)]
+        mixed = discounted / self.totals[at] + self.left[at] * shares
         return np.where(known, mixed, shares)
 
 
@@ -83,44 +83,40 @@ def kneser_ney(train, parts, highest=8):
     return result
 
 
-def xz_bits(known, held):
-    """Bits a byte that `xz -9e` adds for held-out text behind a known one."""
+def xz_bits(train, test):
+    """Bits a byte that `xz -9e` adds for the test text behind the training text."""
 
     def size(data):
         return len(lzma.compress(data, preset=9 | lzma.PRESET_EXTREME))
 
-    before = size(known) if known else 0
-    return 8 * (size(known + held) - before) / len(held)
+    before = size(train) if train else 0
+    return 8 * (size(train + test) - before) / len(test)
 
 
-def judge(config, described):
-    texts, names = text.read_folder(config.data), described["files"]
-    whole = {part: corpus.joined(texts, names[part]) for part in names}
-    parts = {part: whole[part] for part in ("validation", "test")}
-    bits = kneser_ney(whole["train"], parts)
-    order = min(bits["validation"], key=lambda n: bits["validation"][n].mean())
-    seen = text.seen_before(whole["test"], text.passages(whole["train"]))
-    chosen = bits["test"][order]
+def evaluate(config):
+    """Bits a byte of the test text, for each model."""
+    parts = text.parts(text.read_folder(config.data))
+    train, validation, test = (text.joined(texts) for texts in parts.values())
+    bits = kneser_ney(train, {"validation": validation, "test": test})
+    means = {part: {n: x.mean() for n, x in bits[part].items()} for part in bits}
+    order = min(means["validation"], key=means["validation"].get)
     return {
-        f"Kneser-Ney, {order} bytes": {
-            "all": float(chosen.mean()),
-            "new": float(chosen[~seen].mean()),
-        },
-        "xz, after the training text": {"all": xz_bits(whole["train"], whole["test"])},
-        "xz": {"all": xz_bits(b"", whole["test"])},
-        "uniform": {"all": math.log2(256)},
+        f"Kneser-Ney, {order} bytes": float(means["test"][order]),
+        "xz, after the training text": xz_bits(train, test),
+        "xz": xz_bits(b"", test),
+        "uniform": math.log2(256),
     }
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("run", type=Path, help="folder of a run")
-    given = parser.parse_args()
-    config = options.read(given.run)
-    found = judge(config, corpus.prepare(config))
-    (given.run / "baselines.json").write_text(json.dumps(found, indent=1) + "\n")
-    for name, value in found.items():
-        print(f"{name:30}", *(f"{k} {v:.3f}" for k, v in value.items()))
+    args = parser.parse_args()
+    config = options.read(args.run)
+    bits = evaluate(config)
+    (args.run / "baselines.json").write_text(json.dumps(bits, indent=1) + "\n")
+    for name, value in bits.items():
+        print(f"{name:30} {value:.3f}")
 
 
 if __name__ == "__main__":

@@ -64,10 +64,10 @@ class Checkpoints:
         line = str(error).strip().splitlines()[0][:200]
         stop(
             f"Cannot save to {self.folder}: {line}. The checkpoint of step "
-            f"{self.kept()} is whole: make room, and give the same command again."
+            f"{self.newest()} is whole: make room, and give the same command again."
         )
 
-    def kept(self):
+    def newest(self):
         return max(
             (int(p.name) for p in self.folder.glob("*") if p.name.isdigit()), default=0
         )

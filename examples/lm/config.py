@@ -111,8 +111,8 @@ def parser(description):
 
 def from_options(options):
     """The configuration of a file, overridden by the command line."""
-    given = vars(options).copy()
-    path, known = given.pop("config"), {f.name: f for f in dataclasses.fields(Config)}
+    chosen = vars(options).copy()
+    path, known = chosen.pop("config"), {f.name: f for f in dataclasses.fields(Config)}
     try:
         stored = tomllib.loads(path.read_text()) if path else {}
     except (OSError, tomllib.TOMLDecodeError) as error:
@@ -124,7 +124,7 @@ def from_options(options):
         require(fits, f"{path}: {name} = {value!r} has to be of type {kind.__name__}")
         choices = known[name].metadata.get("choices") or (value,)
         require(value in choices, f"{path}: {name} has to be one of {choices}")
-    return Config(**{**stored, **given})
+    return Config(**{**stored, **chosen})
 
 
 def differences(old, new):

@@ -14,7 +14,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from . import text
 from .config import stop
 
-END = "<|end|>"  # stands before and after each document; its id is 0
+END = "<|end|>"  # before and after each document; its id is 0
 
 
 def train_tokenizer(texts, vocab):
@@ -67,55 +67,39 @@ def prepare(config):
         "vocab": config.vocab,
         "shards": config.shards,
     }
-    described = folder / "corpus.json"
-    if described.exists():
-        found = json.loads(described.read_text())
-        if any(found[name] != value for name, value in wanted.items()):
+    path = folder / "corpus.json"
+    if path.exists():
+        description = json.loads(path.read_text())
+        if any(description[name] != value for name, value in wanted.items()):
             stop(
                 f"{folder} holds the tokens of other text or of another vocabulary: "
                 "give another --corpus, or remove it."
             )
-        return found
+        return description
     folder.mkdir(parents=True, exist_ok=True)
-    texts = text.without_copies(texts)
-    parts = text.split(texts)
-    known = text.passages(joined(texts, parts["train"]))
-    tokenizer = train_tokenizer([texts[name] for name in parts["train"]], config.vocab)
+    parts = text.parts(texts)
+    known = text.passages(text.joined(parts["train"]))
+    tokenizer = train_tokenizer(parts["train"].values(), config.vocab)
     tokenizer.save(str(folder / "tokenizer.json"))
     shares = {}
     for part in ("validation", "test"):
-        ids = encode(tokenizer, [texts[name] for name in parts[part]])
-        np.save(folder / f"{part}.npy", ids)
-        seen = text.seen_before(joined(texts, parts[part]), known)
-        np.save(folder / f"{part}-seen.npy", tokens_in(seen, tokenizer, ids))
-        shares[part] = float(seen.mean())
-    documents = {name: encode(tokenizer, [texts[name]]) for name in parts["train"]}
+        np.save(folder / f"{part}.npy", encode(tokenizer, parts[part].values()))
+        shares[part] = float(text.seen_before(text.joined(parts[part]), known).mean())
+    documents = {name: encode(tokenizer, [one]) for name, one in parts["train"].items()}
     shards = fill(documents, config.shards)
     for i, names in enumerate(shards):
         np.concatenate([documents[n] for n in names]).tofile(folder / f"train-{i}.bin")
-    found = wanted | {
+    description = wanted | {
         "tokenizer": digest((folder / "tokenizer.json").read_bytes()),
-        "files": parts,
+        "files": {part: list(texts) for part, texts in parts.items()},
         "documents of shards": shards,
-        "bytes": {part: len(joined(texts, names)) for part, names in parts.items()},
+        "bytes": {part: len(text.joined(texts)) for part, texts in parts.items()},
         "tokens": sum(map(len, documents.values())),
         "shares in passages of the training text": shares,
     }
     # Written last: a corpus with a description is complete.
-    described.write_text(json.dumps(found, indent=1) + "\n")
-    return found
-
-
-def tokens_in(covered, tokenizer, ids):
-    """Which tokens touch a byte that is covered."""
-    sizes = bytes_of_tokens(tokenizer)[ids]
-    counts = np.concatenate([[0], np.cumsum(covered)])
-    ends = np.cumsum(sizes)
-    return counts[ends] > counts[ends - sizes]
-
-
-def joined(texts, names):
-    return "".join(texts[name] for name in names).encode()
+    path.write_text(json.dumps(description, indent=1) + "\n")
+    return description
 
 
 def fill(documents, count):
@@ -131,7 +115,7 @@ def fill(documents, count):
 
 
 def tokenizer_of(folder, expected):
-    """The tokenizer in a folder, if it is the one that the model was trained with."""
+    """The tokenizer in a folder, if the model was trained with it."""
     path = Path(folder) / "tokenizer.json"
     if not path.exists() or digest(path.read_bytes()) != expected:
         stop(

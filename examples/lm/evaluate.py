@@ -1,8 +1,6 @@
-"""Judge a model in bits a byte: `python -m lm.evaluate RUN`.
+"""Evaluate a model in bits a byte: `python -m lm.evaluate RUN`.
 
-Bits a byte can be compared between models of other tokens, or of none. They are given
-for all bytes of the held-out files, and for those that lie outside passages of 50
-bytes that the training text has as well.
+Bits a byte can be compared between models of other tokens, or of none.
 """
 
 import argparse
@@ -38,7 +36,7 @@ def nats(config, graph, params, ids, stride, rows=16):
     """
     size, mesh = config.context, jax.sharding.get_mesh()
     place = None if mesh.empty else jax.NamedSharding(mesh, jax.P())
-    judge = compiled(graph, place)
+    run = compiled(graph, place)
     starts = np.arange(0, max(len(ids) - 1 - size, 0) + stride, stride)
     padded = np.pad(ids.astype(np.int32), (0, starts[-1] + size + 1 - len(ids)))
     starts = np.pad(starts, (0, -len(starts) % rows), mode="edge")
@@ -47,7 +45,7 @@ def nats(config, graph, params, ids, stride, rows=16):
         windows = padded[some[:, None] + np.arange(size + 1)]
         if not mesh.empty:
             windows = jax.device_put(windows, jax.NamedSharding(mesh, jax.P()))
-        for start, values in zip(some, np.asarray(judge(params, windows)), strict=True):
+        for start, values in zip(some, np.asarray(run(params, windows)), strict=True):
             new = slice(0 if start == 0 else size - stride, size)
             out[start : start + size][new] = values[new]
     return out[: len(ids) - 1]
@@ -74,17 +72,11 @@ def quick(config, graph, params, described, tokens=16_384):
     return bits(values, lengths(config, described)[ids[1:]])
 
 
-def judge(config, graph, params, described, part):
-    """Bits a byte of a held-out part: of all bytes, and of passages that are new."""
+def evaluate(config, graph, params, described, part):
+    """Bits a byte of a held-out part."""
     ids = load_ids(config, part)
     values = nats(config, graph, params, ids, max(config.context // 2, 1))
-    sizes = lengths(config, described)[ids]
-    new = ~np.load(Path(config.corpus) / f"{part}-seen.npy")[1:]
-    return {
-        "all": bits(values, sizes[1:]),
-        "new": bits(values[new], sizes[1:][new]),
-        "share new": float(sizes[1:][new].sum() / sizes[1:].sum()),
-    }
+    return bits(values, lengths(config, described)[ids[1:]])
 
 
 def load(run):
@@ -103,11 +95,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("run", type=Path, help="folder of a run")
     parser.add_argument("--part", choices=("validation", "test"), default="validation")
-    given = parser.parse_args()
-    config, graph, params, _ = load(given.run)
-    found = judge(config, graph, params, corpus.prepare(config), given.part)
-    for name, value in found.items():
-        print(f"{name:10} {value:.3f}")
+    args = parser.parse_args()
+    config, graph, params, _ = load(args.run)
+    value = evaluate(config, graph, params, corpus.prepare(config), args.part)
+    print(f"{args.part}: {value:.3f} bits a byte")
 
 
 if __name__ == "__main__":

@@ -30,10 +30,10 @@ def exported(config, graph, params, platforms=("cpu", "cuda", "tpu")):
     weights = [array(leaf.dtype, *leaf.shape) for leaf in leaves]
     one = array(jnp.int32, b)
     how = array(jnp.uint32, b), array(jnp.float32), array(jnp.float32)
-    kept = array(config.compute, config.layers, b, config.context, config.kv_heads, c)
+    cache = array(config.compute, config.layers, b, config.context, config.kv_heads, c)
     calls = {
         "prefill": (prefill, (array(jnp.int32, b, config.context), one)),
-        "step": (step, ((kept, kept), one, one)),
+        "step": (step, ((cache, cache), one, one)),
     }
     return {
         name: jax.export.export(
@@ -48,21 +48,21 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("run", type=Path, help="folder of a run")
     parser.add_argument("exported", type=Path, help="folder to make")
-    given = parser.parse_args()
-    if given.exported.exists():
-        stop(f"{given.exported} is there already: give another folder, or remove it.")
-    config, graph, params, notes = evaluate.load(given.run)
+    args = parser.parse_args()
+    if args.exported.exists():
+        stop(f"{args.exported} is there already: give another folder, or remove it.")
+    config, graph, params, notes = evaluate.load(args.run)
     corpus.tokenizer_of(config.corpus, notes["tokenizer"])
     functions = exported(config, graph, params)
-    given.exported.mkdir(parents=True)
+    args.exported.mkdir(parents=True)
     for name, function in functions.items():
-        (given.exported / f"{name}.jax").write_bytes(function.serialize())
-    np.savez(given.exported / "weights.npz", *map(np.asarray, jax.tree.leaves(params)))
-    shutil.copy(Path(config.corpus) / "tokenizer.json", given.exported)
-    shutil.copy(Path(__file__).with_name("serve.py"), given.exported)
+        (args.exported / f"{name}.jax").write_bytes(function.serialize())
+    np.savez(args.exported / "weights.npz", *map(np.asarray, jax.tree.leaves(params)))
+    shutil.copy(Path(config.corpus) / "tokenizer.json", args.exported)
+    shutil.copy(Path(__file__).with_name("serve.py"), args.exported)
     about = {"context": config.context, "tokenizer": notes["tokenizer"]}
-    (given.exported / "about.json").write_text(json.dumps(about))
-    print(f"Serve it: python {given.exported / 'serve.py'}")
+    (args.exported / "about.json").write_text(json.dumps(about))
+    print(f"Serve it: python {args.exported / 'serve.py'}")
 
 
 if __name__ == "__main__":

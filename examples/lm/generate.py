@@ -49,7 +49,7 @@ def functions(graph):
         return draw(last, seeds, lengths, temperature, top_p), cache
 
     def step(params, cache, token, place, seeds, temperature, top_p):
-        """The token after `token` (b,), which stands at `place` (b,), and the cache."""
+        """The token after `token` (b,), at `place` (b,), and the cache."""
         logits, cache = nnx.merge(graph, params)(token[:, None], place[:, None], cache)
         return draw(logits[:, 0], seeds, place + 1, temperature, top_p), cache
 
@@ -116,12 +116,12 @@ def main():
     parser.add_argument("run", type=Path, help="folder of a run")
     parser.add_argument("--prompt", action="append", help="several are written at once")
     sampling(parser)
-    given = parser.parse_args()
-    config, graph, params, notes = evaluate.load(given.run)
+    args = parser.parse_args()
+    config, graph, params, notes = evaluate.load(args.run)
     tokenizer = corpus.tokenizer_of(config.corpus, notes["tokenizer"])
-    prompts = given.prompt or ["def read", "class "]
-    tokens, lengths = encode(tokenizer, prompts, config.context, given.tokens)
-    how = given.tokens, given.seed, given.temperature, given.top_p
+    prompts = args.prompt or ["def read", "class "]
+    tokens, lengths = encode(tokenizer, prompts, config.context, args.tokens)
+    how = args.tokens, args.seed, args.temperature, args.top_p
     for ids in write(*compiled(graph), params, tokens, lengths, *how):
         print(tokenizer.decode(ids), end="\n---\n")
 

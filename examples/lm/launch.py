@@ -61,8 +61,8 @@ def main():
     parser.add_argument("--devices", type=int, default=4, help="for each process")
     parser.add_argument("module", help="lm.train, say")
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
-    given = parser.parse_args()
-    running = start(given.processes, given.devices, given.module, given.arguments)
+    args = parser.parse_args()
+    running = start(args.processes, args.devices, args.module, args.arguments)
 
     def forward(number, _frame):
         for process in running:

@@ -87,8 +87,8 @@ class Block(nnx.Module):
         self.before_attention, self.before_mlp = norm(), norm()
 
     def __call__(self, x, positions, cache=None):
-        taken, cache = self.attention(self.before_attention(x), positions, cache)
-        x = x + taken
+        attended, cache = self.attention(self.before_attention(x), positions, cache)
+        x = x + attended
         return x + self.mlp(self.before_mlp(x)), cache
 
 

@@ -93,9 +93,9 @@ def handler(model):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--port", type=int, default=8000, help="0 takes a free one")
-    given = parser.parse_args()
+    args = parser.parse_args()
     model = Model(Path(__file__).parent)
-    server = ThreadingHTTPServer(("127.0.0.1", given.port), handler(model))
+    server = ThreadingHTTPServer(("127.0.0.1", args.port), handler(model))
     print(f"Listening on http://127.0.0.1:{server.server_port}", flush=True)
     try:
         server.serve_forever()

@@ -1,8 +1,9 @@
-"""Text files of a folder, split into what is learned and what is held out.
+"""Text files of a folder, split into training, validation and test files.
 
 Whole files are held out, by a hash of their name, so that a file stays on its side
-when others come and go. A file that repeats another is left out, because a copy on
-the other side of the split would be remembered and not predicted.
+when others come and go. What both sides share would be remembered and not predicted:
+near copies of a file are left out, and so are the lines of the training text that
+hold a passage of the held-out text.
 """
 
 import hashlib
@@ -15,7 +16,7 @@ import numpy as np
 from .config import stop
 
 HELD_OUT = {"validation": 0.05, "test": 0.10}  # where each ends, of all files
-WINDOW = 50  # bytes; shorter passages are idioms, not copies
+WINDOW = 50  # bytes of a passage; shorter ones are idioms, not copies
 # Parts of Python's library that are tests, tables, or doubles of other modules.
 SKIPPED = {"test", "tests", "idle_test", "site-packages", "encodings", "pydoc_data"}
 DOUBLES = {"_pydatetime.py", "_pydecimal.py", "_pyio.py", "_pylong.py"}
@@ -46,7 +47,7 @@ def read_folder(folder):
 
 def without_copies(texts):
     """The texts less those of which half the lines stand together in another file."""
-    owners, kept = {}, {}
+    owners, originals = {}, {}
     for name in sorted(texts, key=lambda name: (-len(texts[name]), name)):
         lines = {line.strip() for line in texts[name].splitlines()}
         lines = {hash_of(line) for line in lines if len(line) >= 20}
@@ -55,8 +56,35 @@ def without_copies(texts):
             continue
         for line in lines:
             owners.setdefault(line, []).append(name)
-        kept[name] = texts[name]
-    return {name: kept[name] for name in sorted(kept)}
+        originals[name] = texts[name]
+    return {name: originals[name] for name in sorted(originals)}
+
+
+def parts(texts):
+    """For training, validation and test the texts of their files, by name."""
+    texts = without_copies(texts)
+    chosen = {
+        part: {name: texts[name] for name in names}
+        for part, names in split(texts).items()
+    }
+    held_out = passages(joined({**chosen["validation"], **chosen["test"]}))
+    kept = {name: without(text, held_out) for name, text in chosen["train"].items()}
+    return chosen | {"train": {name: text for name, text in kept.items() if text}}
+
+
+def without(text, known):
+    """A text without the lines that a known passage touches."""
+    data = text.encode()
+    covered, start, kept = seen_before(data, known), 0, []
+    for line in data.splitlines(keepends=True):
+        if not covered[start : start + len(line)].any():
+            kept.append(line)
+        start += len(line)
+    return b"".join(kept).decode()
+
+
+def joined(texts):
+    return "".join(texts.values()).encode()
 
 
 def split(texts):
@@ -64,11 +92,11 @@ def split(texts):
     names, first = sorted(texts, key=hash_of), 0
     if len(names) < 3:
         stop(f"{len(names)} files cannot be split in three: give --data more files.")
-    places, parts = np.array([hash_of(name) / 2**64 for name in names]), {}
+    places, found = np.array([hash_of(name) / 2**64 for name in names]), {}
     for part, end in HELD_OUT.items():
         last = max(int((places < end).sum()), first + 1)
-        parts[part], first = names[first:last], last
-    return {"train": names[first:], **parts}
+        found[part], first = names[first:last], last
+    return {"train": names[first:], **found}
 
 
 def hash_of(text):

@@ -244,8 +244,8 @@ def train(config):
 
 def finish(config, graph, state, described, metrics):
     """What the trained model reaches; the test text is read here, and only once."""
-    test = evaluate.judge(config, graph, state["params"], described, "test")
-    say(f"test: {test['all']:.3f} bits a byte, {test['new']:.3f} where it is new")
+    test = evaluate.evaluate(config, graph, state["params"], described, "test")
+    say(f"test: {test:.3f} bits a byte")
     results = {"test": test}
     if jax.process_index() == 0:
         lines = [json.loads(line) for line in metrics.read_text().splitlines()]

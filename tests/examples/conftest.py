@@ -35,8 +35,8 @@ if sys.version_info < (3, 12):
 
 # Each is a whole program that trains, stops, goes on, and shows that it works.
 SYSTEMS = [
-    *("train_convnet", "three_libraries", "convnet_on_devices", "lora", "diffusion"),
-    *("text_to_image", "language_model", "frozen_encoder", "faults"),
+    *("train_convnet", "three_libraries", "lora", "diffusion"),
+    *("text_to_image", "frozen_encoder", "faults"),
 ]
 
 

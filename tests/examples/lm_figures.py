@@ -1,7 +1,11 @@
-"""Keep what runs of `examples/lm` gave, and make the tables of its chapter.
+"""Keep what runs of `examples/lm` gave; make the tables and pictures of its chapter.
 
 `python -m tests.examples.lm_figures RUN ...` keeps finished runs, with the baselines
-that `lm.baselines` left in the first; without a run it makes the tables again.
+that `lm.baselines` left in the first. The name of a run is its kind and its seed: sizes
+A to D, each trained on twice the text of the one before, and changes of size B. Before
+the largest is run, `predict WEIGHTS TOKENS RUN ...` stores what the others foretell;
+`layouts` and `processes` measure those again. Without an argument the tables are made
+again.
 """
 
 from __future__ import annotations
@@ -9,15 +13,26 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import os
+import shutil
 import subprocess
 import sys
+import sysconfig
+import tempfile
+import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from .figures import EXAMPLES, KEPT
 
 FOLDER = KEPT / "lm"
+SIZES = ("A", "B", "C", "D")
+CHANGES = {"kv": "as many heads of keys and values as of queries"}
+MADE_BY = "# Made by tests/examples/lm_figures.py from the runs that are kept."
 
 #: One step of the smallest model in each layout: its losses and what it takes.
 LAYOUTS = """
@@ -80,21 +95,181 @@ def table_of_layouts(found: dict[str, Any]) -> str:
     return text_of(rows)
 
 
+def processes() -> dict[str, Any]:
+    """The losses of one small run: on one device, on two processes, and interrupted."""
+    sys.path.insert(0, str(EXAMPLES))
+    os.chdir(EXAMPLES)
+    from lm import launch
+
+    with tempfile.TemporaryDirectory() as place:
+        folder, found = Path(place), {}
+        data = folder / "text"
+        copy_small_modules(data)
+        places = ["--data", str(data), "--corpus", str(folder / "corpus")]
+        sizes = [word for name, x in TINY.items() for word in (f"--{name}", str(x))]
+
+        def start(run: str, count: int, devices: int) -> list[subprocess.Popen]:
+            options = [*sizes, *places, "--output", str(folder / run)]
+            arguments = [*options, "--parallel", "fsdp"]
+            return launch.start(count, devices, "lm.train", arguments)
+
+        def losses(run: str) -> list[float]:
+            text = (folder / run / "metrics.jsonl").read_text()
+            events = map(json.loads, text.splitlines())
+            return [event["loss"] for event in events if "loss" in event]
+
+        for name, count, devices in (
+            ("one process of one device", 1, 1),
+            ("two processes of four devices", 2, 4),
+        ):
+            assert launch.wait(start(name, count, devices)) == 0
+            found[name] = losses(name)
+        name = "the same, one killed; then one process of eight devices"
+        running = start(name, 2, 4)
+        while not list((folder / name).glob("checkpoints/[0-9]*")):
+            time.sleep(0.01)
+        running[1].kill()
+        assert launch.wait(running) != 0
+        assert launch.wait(start(name, 1, 8)) == 0
+        found[name] = losses(name)
+    return found
+
+
+def copy_small_modules(place: Path) -> None:
+    """Some modules of Python's library, small ones."""
+    place.mkdir(exist_ok=True)
+    library = Path(sysconfig.get_paths()["stdlib"])
+    modules = sorted(library.glob("*.py"), key=lambda path: path.name)
+    for path in [p for p in modules if 3_000 < p.stat().st_size < 12_000][:50]:
+        shutil.copy(path, place)
+
+
+def table_of_processes(found: dict[str, list[float]]) -> str:
+    first, *_ = found.values()
+    rows = [["run", "steps", "first loss", "last loss", "largest difference"]]
+    for name, losses in found.items():
+        apart = max(abs(a - b) for a, b in zip(first, losses, strict=True))
+        ends = [f"{losses[i]:.4f}" for i in (0, -1)]
+        rows.append([name, str(len(losses)), *ends, f"{apart:.0e}"])
+    return text_of(rows)
+
+
+def tokens(run: dict[str, Any]) -> int:
+    c = run["config"]
+    return c["steps"] * c["batch"] * c["context"]
+
+
+def operations(run: dict[str, Any]) -> float:
+    """About how many a training takes: six a weight and token."""
+    return 6.0 * run["results"]["weights"] * tokens(run)
+
+
+def named(kept: dict[str, Any], kind: str) -> list[dict[str, Any]]:
+    """The runs of one kind, by their seeds: their names are the kind and a seed."""
+    return [run for name, run in sorted(kept["runs"].items()) if name[:-1] == kind]
+
+
 def table_of_runs(kept: dict[str, Any]) -> str:
-    rows = [["model", "all", "new"]]
-    for name, bits in kept["baselines"].items():
-        rows.append([name, *(said(bits.get(kind)) for kind in ("all", "new"))])
-    for run in kept["runs"]:
-        c, found = run["config"], run["results"]
-        tokens = c["steps"] * c["batch"] * c["context"]
-        name = f"this model, {tokens:,} tokens, seed {c['seed']}"
-        rows.append([name, *(said(found["test"][kind]) for kind in ("all", "new"))])
-    first, *rest = rows
-    return text_of([first, *sorted(rest, key=lambda row: float(row[1]))])
+    """The largest run beside the models that count."""
+    rows = [[name, bits] for name, bits in kept["baselines"].items()]
+    for run in named(kept, SIZES[-1]):
+        weights = run["results"]["weights"]
+        name = f"this model, {weights:,} weights, {tokens(run):,} tokens"
+        rows.append([name, run["results"]["test"]])
+    rows.sort(key=lambda row: row[1])
+    return text_of([["model", "bits a byte"], *([n, f"{x:.3f}"] for n, x in rows)])
 
 
-def said(value: float | None) -> str:
-    return "" if value is None else f"{value:.3f}"
+def table_of_text(kept: dict[str, Any]) -> str:
+    text = kept["text"]
+    rows = [["part", "files", "bytes", "share in passages of the training text"]]
+    for part, size in text["bytes"].items():
+        share = text["shares in passages of the training text"].get(part)
+        said = "" if share is None else f"{share:.2%}"
+        rows.append([part, str(text["files"][part]), f"{size:,}", said])
+    return text_of(rows)
+
+
+def table_of_ablations(kept: dict[str, Any]) -> str:
+    """What a change adds to bits a byte of test text: for each seed, and the mean."""
+    rows = [["change", *(f"seed {seed}" for seed in range(3)), "mean"]]
+    plain = [run["results"]["test"] for run in named(kept, "B")]
+    for kind, change in CHANGES.items():
+        other = [run["results"]["test"] for run in named(kept, kind)]
+        apart = [b - a for a, b in zip(plain, other, strict=True)]
+        apart.append(sum(apart) / len(apart))
+        rows.append([change, *(f"{x:+.3f}" for x in apart)])
+    return text_of(rows)
+
+
+def predict(smaller: list[dict[str, Any]], operations_of_next: float) -> float:
+    """Bits a byte at a number of operations, by a power law through smaller runs."""
+    x = [math.log(operations(run)) for run in smaller]
+    y = [math.log(run["results"]["test"]) for run in smaller]
+    slope, start = np.polyfit(x, y, 1)
+    return math.exp(start + slope * math.log(operations_of_next))
+
+
+def picture_of_curves(kept: dict[str, Any]) -> str:
+    """A cell that draws the learning curve of the largest run beside the baselines."""
+    [run] = named(kept, SIZES[-1])
+    a_step = run["config"]["batch"] * run["config"]["context"]
+    curve = [(step * a_step, round(bits, 4)) for step, bits in run["curve"]]
+    beside = {name: round(bits, 4) for name, bits in kept["baselines"].items()}
+    beside.pop("uniform")
+    return f"""{MADE_BY}
+import matplotlib.pyplot as plt
+import numpy as np
+
+curve = {listed(curve)}
+test = {run["results"]["test"]:.4f}
+baselines = {{
+{lines(f"{name!r}: {value}," for name, value in beside.items())}}}
+
+figure, axes = plt.subplots(figsize=(6, 3))
+axes.plot(*np.array(curve).T, label="this model, validation text")
+axes.plot(curve[-1][0], test, "o", color="C0", label="and test text")
+for i, (name, value) in enumerate(baselines.items()):
+    axes.axhline(value, color=f"C{{i + 1}}", linestyle="--", label=name)
+axes.set(xlabel="tokens seen", ylabel="bits a byte")
+axes.legend()
+plt.show()
+"""
+
+
+def picture_of_scaling(kept: dict[str, Any], predicted: dict[str, Any]) -> str:
+    """A cell that draws what was predicted beside what came."""
+    *smaller, largest = (
+        [(operations(run), round(run["results"]["test"], 4)) for run in named(kept, n)]
+        for n in SIZES
+    )
+    return f"""{MADE_BY}
+import matplotlib.pyplot as plt
+import numpy as np
+
+smaller = {listed([pair for size in smaller for pair in size])}
+operations, predicted = {predicted["operations"]}, {predicted["bits a byte"]:.4f}
+measured = {largest[0][1]}
+
+figure, axes = plt.subplots(figsize=(6, 3))
+axes.plot(*np.array(smaller).T, "o", label="three smaller sizes")
+slope, start = np.polyfit(*np.log(smaller).T, 1)
+x = np.geomspace(smaller[0][0], operations, 50)
+axes.plot(x, np.exp(start) * x**slope, "--", color="C0")
+axes.plot(operations, predicted, "x", label=f"predicted: {{predicted:.3f}}")
+axes.plot(operations, measured, "s", label=f"measured: {{measured:.3f}}")
+axes.set(xscale="log", xlabel="operations", ylabel="bits a byte of test text")
+axes.legend()
+plt.show()
+"""
+
+
+def listed(pairs: list[tuple[Any, ...]]) -> str:
+    return f"[\n{lines(f'{pair},' for pair in pairs)}]"
+
+
+def lines(each: Iterable[str]) -> str:
+    return "".join(f"    {line}\n" for line in each).replace("'", '"')
 
 
 def text_of(rows: list[list[str]]) -> str:
@@ -104,20 +279,35 @@ def text_of(rows: list[list[str]]) -> str:
 
 
 def keep(runs: list[Path]) -> None:
-    """Store what finished runs measured."""
-    found = [
-        {
-            "config": json.loads((run / "config.json").read_text()),
-            "results": json.loads((run / "results.json").read_text()),
-        }
-        for run in runs
-    ]
-    for run in found:  # where it lay says nothing to a reader
+    """Store what finished runs measured; the baselines lie in the first one."""
+    found = {run.name: measured(run) for run in runs}
+    path = Path(found[runs[0].name]["config"]["corpus"], "corpus.json")
+    text = json.loads(path.read_text())
+    text["files"] = {part: len(names) for part, names in text["files"].items()}
+    for run in found.values():  # where it lay says nothing to a reader
         for name in ("output", "corpus", "data"):
             run["config"].pop(name)
+    kept = ("files", "bytes", "tokens", "shares in passages of the training text")
     baselines = json.loads((runs[0] / "baselines.json").read_text())
-    store("runs", {"baselines": baselines, "runs": found})
-    store("layouts", layouts())
+    text = {name: text[name] for name in kept}
+    store("runs", {"baselines": baselines, "text": text, "runs": found})
+
+
+def measured(run: Path) -> dict[str, Any]:
+    config, results = (
+        json.loads((run / f"{name}.json").read_text()) for name in ("config", "results")
+    )
+    events = [json.loads(x) for x in (run / "metrics.jsonl").read_text().splitlines()]
+    name = "validation_bits_a_byte"
+    curve = [(event["step"], event[name]) for event in events if name in event]
+    return {"config": config, "results": results, "curve": curve}
+
+
+def foretell(runs: list[Path], weights: int, tokens_of_next: int) -> None:
+    """Store the prediction for a run that is still to come."""
+    count = 6.0 * weights * tokens_of_next
+    bits = predict([measured(run) for run in runs], count)
+    store("prediction", {"operations": count, "bits a byte": bits})
 
 
 def store(name: str, value: Any) -> None:
@@ -126,21 +316,34 @@ def store(name: str, value: Any) -> None:
 
 
 def main() -> None:
-    if runs := [Path(name) for name in sys.argv[1:]]:
-        keep(runs)
+    match sys.argv[1:]:
+        case ["layouts"]:
+            store("layouts", layouts())
+        case ["processes"]:
+            store("processes", processes())
+        case ["predict", weights, count, *names]:
+            return foretell([Path(name) for name in names], int(weights), int(count))
+        case [_, *_] as names:
+            keep([Path(name) for name in names])
     for name, table in tables().items():
         (FOLDER / name).write_text(table)
 
 
 def tables() -> dict[str, str]:
-    """The tables that follow from what is kept."""
+    """The tables and pictures that follow from what is kept."""
 
     def kept(name: str) -> Any:
         return json.loads((FOLDER / f"{name}.json").read_text())
 
+    runs = kept("runs")
     return {
-        "results.csv": table_of_runs(kept("runs")),
+        "results.csv": table_of_runs(runs),
+        "text.csv": table_of_text(runs),
+        "ablations.csv": table_of_ablations(runs),
         "layouts.csv": table_of_layouts(kept("layouts")),
+        "processes.csv": table_of_processes(kept("processes")),
+        "curves.py": picture_of_curves(runs),
+        "scaling.py": picture_of_scaling(runs, kept("prediction")),
     }
 
 

@@ -84,6 +84,9 @@ def test_a_program_is_another_when_its_code_is(tmp_path: Path):
     reworded = '"""That."""\ndef f(x):\n    """Twice."""\n    return 2 * x  # new\n'
     assert digest(program) == digest(reworded)
     assert digest(program) != digest(program.replace("2", "3"))
+    sized = 'SIZES = {"tiny": Size(10, "a minute")}\n'
+    assert digest(sized) == digest(sized.replace("a minute", "an hour"))
+    assert digest(sized) != digest(sized.replace("10", "11"))
 
 
 @pytest.mark.parametrize("line", ["import other as o", "from other import g"])

@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import sysconfig
 import time
 import urllib.error
 import urllib.request
@@ -37,10 +36,7 @@ def importable(monkeypatch: pytest.MonkeyPatch) -> None:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Some modules of Python's library, small ones."""
     place = tmp_path_factory.mktemp("text")
-    library = Path(sysconfig.get_paths()["stdlib"])
-    modules = sorted(library.glob("*.py"), key=lambda path: path.name)
-    for path in [p for p in modules if 3_000 < p.stat().st_size < 12_000][:50]:
-        shutil.copy(path, place)
+    lm_figures.copy_small_modules(place)
     return place
 
 
@@ -148,6 +144,27 @@ def test_passages_seen_before_are_those_that_python_finds():
     assert covered.sum() == 80
 
 
+def test_training_text_loses_what_it_shares_with_held_out_text(folder: Path):
+    from lm import text
+
+    texts = text.read_folder(str(folder))
+    before = {
+        part: text.joined({name: texts[name] for name in names})
+        for part, names in text.split(text.without_copies(texts)).items()
+    }
+    parts = text.parts(texts)
+    after = {part: text.joined(texts) for part, texts in parts.items()}
+    for part in ("validation", "test"):
+        assert after[part] == before[part]
+        shared = text.seen_before(after[part], text.passages(before["train"])).mean()
+        left = text.seen_before(after[part], text.passages(after["train"])).mean()
+        assert left < 0.01 < shared
+    lines = {line for each in texts.values() for line in each.splitlines()}
+    kept = after["train"].decode().splitlines()
+    assert set(kept) <= lines
+    assert 0.5 < len(after["train"]) / len(before["train"]) < 1
+
+
 def test_tokens_give_the_text_back_and_count_its_bytes(config: Any, prepared: dict):
     from lm import corpus, text
 
@@ -187,7 +204,7 @@ def test_no_two_processes_see_the_same_document(config: Any, prepared: dict):
     from lm import corpus, loader, text
 
     tokenizer = corpus.tokenizer_of(config.corpus, prepared["tokenizer"])
-    texts = text.read_folder(config.data)
+    texts = text.parts(text.read_folder(config.data))["train"]
     for process in range(2):
         own = range(process * 4, process * 4 + 4)
         names = [name for i in own for name in shards[i]]
@@ -457,7 +474,7 @@ def test_a_run_says_what_it_measured(whole: Any):
     assert [e["step"] for e in events if "validation_bits_a_byte" in e] == [6, 12]
     found = json.loads((run / "results.json").read_text())
     assert 0 < found["share of the roof"] < 1
-    assert found["test"]["all"] < 8
+    assert 0 < found["test"] < 8
     assert checkpoints(run) == {8, 12}
 
 
@@ -619,6 +636,39 @@ def test_kneser_ney_gives_probabilities_that_know_the_text():
 def test_the_tables_are_those_of_the_runs_that_are_kept():
     for name, table in lm_figures.tables().items():
         assert (lm_figures.FOLDER / name).read_text() == table
+
+
+def test_processes_found_the_losses_of_one_device():
+    kept = json.loads((lm_figures.FOLDER / "processes.json").read_text())
+    one, *others = kept.values()
+    assert len(others) == 2
+    for losses in others:
+        assert losses == pytest.approx(one, rel=1e-4)
+
+
+def test_the_prediction_follows_from_the_smaller_sizes():
+    kept, foretold = (
+        json.loads((lm_figures.FOLDER / f"{name}.json").read_text())
+        for name in ("runs", "prediction")
+    )
+    smaller = [run for n in "ABC" for run in lm_figures.named(kept, n)]
+    [largest] = lm_figures.named(kept, "D")
+    assert lm_figures.operations(largest) == foretold["operations"]
+    predicted = lm_figures.predict(smaller, foretold["operations"])
+    assert predicted == pytest.approx(foretold["bits a byte"])
+    assert predicted - largest["results"]["test"] == pytest.approx(0.1, abs=0.05)
+
+
+def test_the_chapter_says_who_wins():
+    kept = json.loads((lm_figures.FOLDER / "runs.json").read_text())
+    [largest] = lm_figures.named(kept, "D")
+    model, beside = largest["results"]["test"], kept["baselines"]
+    assert beside["xz, after the training text"] < model - 0.1
+    seeds = [run["results"]["test"] for run in lm_figures.named(kept, "B")]
+    assert abs(beside["Kneser-Ney, 8 bytes"] - model) < max(seeds) - min(seeds)
+    more_heads = [run["results"]["test"] for run in lm_figures.named(kept, "kv")]
+    added = sorted(b - a for a, b in zip(seeds, more_heads, strict=True))
+    assert added[0] < -0.05 < -0.01 < added[1] < added[2] < 0
 
 
 # --- Bad input ------------------------------------------------------------------------

@@ -172,7 +172,7 @@ def test_the_checkpoint_of_another_run(
 def test_an_output_that_cannot_be(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """It is told before anything is trained for it."""
+    """The program says so before it trains."""
     taken = tmp_path / "taken"
     taken.write_text("mine")
     monkeypatch.setattr(load(name), "training", None)
