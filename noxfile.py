@@ -124,11 +124,12 @@ def site(session: nox.Session) -> None:
 
 @nox.session(python=NEWEST, default=True)
 def lint(session: nox.Session) -> None:
-    """Check style, formatting, spelling and types."""
+    """Check style, formatting, spelling, wording and types."""
     install(session, "docs", "lint")  # types are those of what is installed
     session.run("ruff", "check")
     session.run("ruff", "format", "--check")
     session.run("codespell")
+    session.run("python", "-m", "tests.language")
     session.run("mypy")
 
 

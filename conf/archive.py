@@ -2,8 +2,8 @@
 
 The wheel of the instruments goes with it, for the notebooks.
 
-The zip holds the same bytes in every build of the same pages: its members stand in one
-order, and all bear one date.
+The zip holds the same bytes in every build of the same pages: its members have a
+fixed order and share one date.
 """
 
 from __future__ import annotations

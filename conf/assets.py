@@ -3,7 +3,7 @@
 The theme and the extensions each bring files of their own. They are joined here in the
 order in which a page would load them, without what no page uses: Font Awesome (the few
 icons are drawn in `icons.css`), and the search scripts, which load when one searches.
-Nothing stands in the way of the text: the script is deferred.
+The text does not wait for the script, which is deferred.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ _SCRIPTS_LAST = ("scripts/bootstrap.js", "scripts/pydata-sphinx-theme.js")
 #: Left out: the text of a page is marked by `search.js`, in the article alone.
 _UNUSED = {"sphinx_highlight.js"}
 
+#: Templates of the themes, which Sphinx copies as if they were pages of the site.
+_NO_PAGES = "*webpack-macros.html"
+
 _ATTRIBUTE = "joined_assets"
 
 _ICON_RULE = re.compile(
@@ -41,7 +44,7 @@ _URL = re.compile(r"url\((['\"]?)(?!data:|#|https?:)([^)'\"]+)\1\)")
 
 
 def joined_sheets(static: Path, names: Iterable[str]) -> str:
-    """The style sheets as one, to stand in `static` itself."""
+    """The style sheets as one, whose URLs are relative to `static` itself."""
     parts = []
     for name in names:
         text = _COMMENT.sub("", (static / name).read_text("utf-8"))
@@ -131,8 +134,15 @@ def rewrite_if_changed(app: Sphinx, env: BuildEnvironment) -> list[str]:
     return sorted(env.found_docs) if before != digest else []
 
 
+def remove_templates(app: Sphinx, exception: Exception | None) -> None:
+    """Keep the themes' templates from being published."""
+    for template in Path(app.outdir, "_static").glob(_NO_PAGES):
+        template.unlink()
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Join what pages load, as late as may be."""
     app.connect("html-page-context", join_assets, priority=990)
     app.connect("env-updated", rewrite_if_changed)
+    app.connect("build-finished", remove_templates)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

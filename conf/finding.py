@@ -31,7 +31,7 @@ WORDS_FILE = "search-words.txt"
 
 _ATTRIBUTE = "finding_entries"
 
-#: Snowball's, as Sphinx has them: `recompiling` and `recompiles` are one word.
+#: Snowball's stemmers, which Sphinx ships, make `recompiling` and `recompiles` one.
 _SPHINX = Path(sphinx_search.__file__).parent / "minified-js"
 _STEMMERS = ("base-stemmer.js", "english-stemmer.js")
 
@@ -180,7 +180,7 @@ def index_of(env: BuildEnvironment) -> str:
 
 
 def words_in(text: str) -> dict[str, list[Any]]:
-    """The words of readers, as `search-words.txt` has them."""
+    """The words of readers in the text of `search-words.txt`."""
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     said: dict[str, list[Any]] = {"silent": [], "pairs": [], "alike": []}
     for line in lines:

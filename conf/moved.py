@@ -29,6 +29,10 @@ MOVED = {
         "jacobians": "derivatives/jacobians",
         "vectorization": "composing/vectorization",
     },
+    "systems": {
+        "devices": "devices/sharding",
+        "language-model": "systems/folder-to-server",
+    },
     "training": {
         "beyond": "systems/beyond",
         "digits": "systems/digits",

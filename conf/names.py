@@ -59,7 +59,7 @@ def _is_listed(name: str) -> bool:
 
 
 def _section(node: nodes.Node) -> tuple[str, str]:
-    """The anchor and the title of the section that a node stands in."""
+    """The anchor and the title of the section that contains a node."""
     while node is not None and not isinstance(node, nodes.section):
         node = node.parent
     title = node.next_node(nodes.title) if node is not None else None

@@ -15,6 +15,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxRole
 
 from executed_book.figures import CYCLE
+from executed_book.plurals import counted
 
 WORDS_A_MINUTE = 200
 #: To read the code of a cell and what came out of it, in minutes.
@@ -165,7 +166,8 @@ def show(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     place = title.parent.index(title) + 1
     if sum(times):
         total = 5 * round(sum(times) / 5)
-        said = f"{len([t for t in times if t])} chapters, about {total} minutes"
+        chapters = counted(len([t for t in times if t]), "chapter")
+        said = f"{chapters}, about {total} minutes"
         title.parent.insert(place, nodes.paragraph("", said, classes=["minutes"]))
     if folder in DRAWINGS:
         title.parent.insert(place, drawing(folder))

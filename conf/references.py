@@ -1,7 +1,7 @@
 """Names of libraries, in code and in text, lead to their official reference.
 
-What each library documents, and on which page, stands in a list of its own below
-`inventories`, so that a build asks nobody. A name is what the imports of its page make
+For each library a list below `inventories` says what it documents and on which page,
+so a build needs no network. A name is what the imports of its page make
 it; one that the page also gives to something else leads nowhere. In a block of code its
 first use is the link. As a program, this module fetches the lists anew.
 """

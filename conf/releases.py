@@ -22,7 +22,7 @@ _ARTICLE = re.compile(r'<article class="bd-article[^>]*>')
 
 @dataclass(frozen=True)
 class Release:
-    """The site of one release, and the folder of the whole that it stands in."""
+    """The site of one release, and its folder within the whole."""
 
     version: str
     site: Path

@@ -12,7 +12,12 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 LONG = (
     *("examples/test_systems.py", "test_lens_sweep.py", "programs/test_corpus.py"),
     *("book/test_stopping.py", "commands/test_record.py", "tests/test_processes.py"),
-    *("book/test_surroundings.py", "book/test_failures.py", "book/test_hints.py"),
+    *(
+        "book/test_six_promises.py",
+        "book/test_surroundings.py",
+        "book/test_failures.py",
+        "book/test_hints.py",
+    ),
 )
 
 

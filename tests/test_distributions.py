@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -61,3 +62,25 @@ def test_the_engine_says_what_it_lacks(tmp_path: Path):
     assert "Traceback" not in ran.stderr
     assert "which is not installed here" in ran.stderr
     assert "pip install executed-book" in ran.stderr
+
+
+@pytest.mark.weekly
+def test_the_oldest_sphinx_and_myst_nb_that_are_promised_build_books(tmp_path: Path):
+    """In an environment of their own: the lower bounds of the engine, and tests."""
+    project = tomllib.loads((SOURCES["executed_book"] / "pyproject.toml").read_text())
+    needed = project["project"]["dependencies"]
+    for bound in [b for b in needed if b.startswith(("sphinx>", "myst-nb>"))]:
+        needed[needed.index(bound)] = bound.replace(">=", "==")
+    subprocess.run([sys.executable, "-m", "venv", str(tmp_path)], check=True)
+    python = tmp_path / "bin" / "python"
+    # The tests' own needs; the theme is as old as it has to be.
+    more = ["jax", "matplotlib", "pytest", "sphinx-book-theme"]
+    subprocess.run([python, "-m", "pip", "install", "-q", *needed, *more], check=True)
+    code = "import sphinx, myst_nb; print(sphinx.__version__, myst_nb.__version__)"
+    versions = subprocess.check_output([python, "-c", code], text=True).split()
+    assert {f"sphinx=={versions[0]}", f"myst-nb=={versions[1]}"} < set(needed)
+    tests = ("another_book", "book", "promises")
+    files = [f"tests/book/test_{name}.py" for name in tests]
+    command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files]
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    subprocess.run(command, cwd=ROOT, env=env, check=True)

@@ -13,7 +13,7 @@ import statistics
 import time
 from collections.abc import Callable
 
-from executed_book.programs import Page, Program, program
+from executed_book.programs import Page, Program, Programs, sets_environment
 from executed_book.running.programs import run_programs
 from tests.book.test_programs import HEADER, PAGES
 
@@ -27,12 +27,14 @@ def seconds(call: Callable[[], object]) -> float:
 def sliced() -> list[Program]:
     """The programs of all cells of all pages."""
     pages = [Page(cells) for cells in PAGES.values()]
-    return [program(page, k, HEADER) for page in pages for k in range(len(page.cells))]
+    return [
+        Programs(page, HEADER).of(k) for page in pages for k in range(len(page.cells))
+    ]
 
 
 def sample(programs: list[Program], size: int) -> list[str]:
     """Programs from all over the pages, of those that need no fresh interpreter."""
-    texts = [p.text for p in programs if not p.sets_environment]
+    texts = [p.text for p in programs if not sets_environment(p.text)]
     return texts[:: max(1, len(texts) // size)][:size]
 
 
@@ -49,7 +51,7 @@ def main() -> None:
         slicing.append(seconds(sliced) / len(programs))
         forked.append(seconds(lambda: run_programs(texts)) / len(texts))
         fresh.append(seconds(lambda: run_programs(texts, fresh=every)) / len(texts))
-    lengths = [len(p.kept) for p in programs]
+    lengths = [len(p.earlier) for p in programs]
     print(
         f"cells {len(programs)}, kept statements: median {statistics.median(lengths)}"
     )

@@ -8,6 +8,7 @@ Each line compares candidates that ran in turns in this process.
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -79,6 +80,52 @@ def coverage(repetitions: int = 30) -> None:
     )
 
 
+def ratios(repetitions: int = 30, load: int = 8) -> None:
+    """How often the interval holds a known ratio, while other processes spin.
+
+    The truth is known because both candidates make the same call, so many times each.
+    """
+    import timeit
+
+    step, x = jax.jit(lambda x: jnp.tanh(x @ x)), jnp.ones((24, 24))
+
+    def repeated(times: int) -> Callable[[], None]:
+        def calls() -> None:
+            for _ in range(times):
+                step(x).block_until_ready()
+
+        return calls
+
+    spin = [sys.executable, "-c", "while True: pass"]
+    others = [subprocess.Popen(spin) for _ in range(load)]
+    try:
+        for base, times in ((10, 10), (33, 34), (10, 15), (10, 20)):
+            held, medians, minima, least = 0, [], [], []
+            for _ in range(repetitions):
+                both = {"a": repeated(base), "b": repeated(times)}
+                result = measure.compare(both, budget=0.25)
+                spread = result.ratios["b"]
+                held += spread.least <= times / base <= spread.most
+                medians.append(spread.median)
+                minima.append(result["b"].minimum / result["a"].minimum)
+                theirs = {n: timeit.repeat(f, number=10) for n, f in both.items()}
+                least.append(min(theirs["b"]) / min(theirs["a"]))
+            print(
+                f"a ratio of {times / base:.2f}: held in {held} of {repetitions}; "
+                f"medians {_range(medians)}, minima {_range(minima)}, "
+                f"minima of timeit {_range(least)}"
+            )
+    finally:
+        for one in others:
+            one.kill()
+            one.wait()
+
+
+def _range(values: list[float]) -> str:
+    low, middle, high = np.quantile(values, [0, 0.5, 1])
+    return f"{middle:.2f} ({low:.2f} to {high:.2f})"
+
+
 def imports() -> None:
     """What importing this package adds to importing JAX, in processor time."""
     program = (
@@ -102,6 +149,7 @@ def _ratio(spread) -> str:
 
 
 if __name__ == "__main__":
-    every = {part.__name__: part for part in (hits, misses, timer, imports, coverage)}
+    parts = (hits, misses, timer, imports, coverage, ratios)
+    every = {part.__name__: part for part in parts}
     for name in sys.argv[1:] or every:
         every[name]()

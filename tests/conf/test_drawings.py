@@ -27,7 +27,7 @@ def test_every_drawing_is_xml_whose_texts_stay_inside(drawings):
     for name, drawing in drawings.DRAWINGS.items():
         ET.fromstring(drawings.svg(drawing, frozenset(b.name for b in drawing.boxes)))
         assert len({box.name for box in drawing.boxes}) == len(drawing.boxes), name
-        # Names stand in one line after `:lit:`.
+        # Names share one line after `:lit:`, so spaces separate them.
         assert not [box.name for box in drawing.boxes if " " in box.name], name
         for box in drawing.boxes:
             (x, y), each = box.at, 9.4 if box.code else 8

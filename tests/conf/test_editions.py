@@ -100,7 +100,8 @@ def test_a_site_becomes_one_page(editions, tmp_path: Path):
         path.parent.mkdir(exist_ok=True)
         link = f'<link rel="next" href="{following}">' if following else ""
         sheet = '<link rel="stylesheet" href="_static/site.css">'
-        head = f"<head><title>Book</title>{sheet}{link}</head>"
+        address = f'<link rel="canonical" href="https://a.book/{name}">'
+        head = f"<head><title>Book</title>{sheet}{link}{address}</head>"
         article = f'<article class="bd-article">{text}</article>'
         path.write_text(f"<html>{head}<body>{article}</body></html>")
 
@@ -113,7 +114,10 @@ def test_a_site_becomes_one_page(editions, tmp_path: Path):
         "part/two.html",
         '<h2 id="there">Two</h2><a href="../index.html">back</a><a href="#there">up</a>'
         '<img loading="lazy" src="../_images/a.svg"><script>no()</script>'
-        '<details><summary>s</summary></details><a href="https://jax.dev">out</a>',
+        '<details><summary>s</summary></details><a href="https://jax.dev">out</a>'
+        '<a class="receipt" href="#check-one">+</a>'
+        '<div class="cell tag_check" id="check-one">assert</div>'
+        '<div class="cell tag_hide-input"><details>source</details>figure</div>',
     )
     whole = editions.joined(tmp_path)
     ids = set(re.findall(r'id="([^"]*)"', whole))
@@ -122,6 +126,12 @@ def test_a_site_becomes_one_page(editions, tmp_path: Path):
     assert set(inside) <= ids
     assert 'src="_images/a.svg"' in whole
     assert "<details open" in whole
-    assert re.findall(r'<a href="(?!#)([^"]*)"', whole) == ["https://jax.dev"]
+    assert re.findall(r'<a [^>]*href="(?!#)([^"]*)"', whole) == [
+        "https://jax.dev",
+        "https://a.book/part/two.html#check-one",
+    ]
+    assert "figure" in whole
+    assert "source" not in whole
+    assert "assert" not in whole
     assert "x.zip" not in whole
     assert "no()" not in whole

@@ -45,7 +45,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def made() -> Book:
     """The book, executed or taken from the build's own cache.
 
-    Programs that fail are told chapter by chapter, not here.
+    The tests of each chapter report programs that fail, not this fixture.
     """
     settings = read_settings(ROOT / "conf", DOCS, {})
     settings = dataclasses.replace(settings, rules=settings.rules - {"programs"})

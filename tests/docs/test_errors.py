@@ -1,4 +1,4 @@
-"""The error index: each message is raised, explained, mended, and in the finder."""
+"""The error index: each message is raised, explained, fixed, and in the finder."""
 
 from __future__ import annotations
 

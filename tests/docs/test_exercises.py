@@ -9,11 +9,12 @@ import pytest
 
 from executed_book.book import Book
 from executed_book.model import Cell, Chapter, Executed
-from executed_book.programs import SourceCell, program
+from executed_book.programs import Page, Programs, SourceCell
 from executed_book.programs.snippets import source_cells
 from executed_book.programs.verdicts import Promise, Verdicts
 from executed_book.programs.verify import Offer, verify
 from executed_book.reading.pages import find_chapters
+from executed_book.running.programs import Ran
 from executed_book.running.progress import Progress
 
 from .conftest import DOCS, LONG
@@ -68,16 +69,43 @@ def test_each_exercise_has_a_solution_that_checks_it():
             )
 
 
+class Unsolved(Promise):
+    """An exercise with the checks of its solution, which have to fail."""
+
+    def problem(self, ran: Ran) -> str | None:
+        if not ran.status:
+            return "the exercise passes its checks before it is solved"
+        # A name that only the solution defines would fail for the wrong reason.
+        if "NameError" in (ran.raised or ""):
+            return f"the exercise lacks a name that its checks need: {ran.raised}"
+        return None
+
+
+@pytest.mark.parametrize(
+    ("status", "raised", "words"),
+    [
+        (1, "AssertionError", None),
+        (0, None, "before it is solved"),
+        (1, "NameError: x", "lacks a name"),
+    ],
+)
+def test_an_unsolved_exercise_fails(status: int, raised: str | None, words: str | None):
+    ran = Ran("", "", raised, status, timed_out=False, seconds=0.1)
+    problem = Unsolved("").problem(ran)
+    assert words in problem if words else problem is None
+
+
 def unsolved(executed: Executed, verdicts: Verdicts) -> Iterator[Offer]:
     """Each exercise as handed out, with the checks of its solution."""
     chapter, cells = executed.chapter, source_cells(executed)
     for exercise, solution in pairs(chapter):
         check = SourceCell(checks(exercise.source, solution.source))
-        made = program([*cells[: exercise.number], check], exercise.number, "#")
-        used = {exercise.number - 1, *(cell for cell, _ in made.kept)}
+        page = Page([*cells[: exercise.number], check])
+        made = Programs(page, "#").of(exercise.number)
+        used = {exercise.number - 1, *(cell for cell, _ in made.earlier)}
         yield Offer(
             *(chapter.path, exercise.line, f"exercise {exercise.number}"),
-            *(Promise(made.text, unsolved=True), verdicts),
+            *(Unsolved(made.text), verdicts),
             seconds=sum(executed.run.results[cell].seconds for cell in used),
         )
 

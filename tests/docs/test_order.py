@@ -62,7 +62,7 @@ class Idea:
 
 @dataclass
 class Block:
-    """What one mark can stand above: a paragraph, a list, a table, a directive, a cell.
+    """What one mark covers: a paragraph, a list, a table, a directive, a cell.
 
     `ahead` are the names of the mark right above it; `used` are names, methods and
     arguments in code, and the words of its text, each with its line.
@@ -133,7 +133,7 @@ class Signs:
         return next((self.in_code[s] for s in shorter if s in self.in_code), None)
 
     def of_text(self, text: str) -> Iterator[tuple[int, str, Idea]]:
-        """Words that stand for an idea, with how many lines stand above them."""
+        """Words that stand for an idea, with the number of lines above them."""
         for pattern, idea in self.words:
             if found := pattern.search(text):
                 yield text.count("\n", 0, found.start()), found[0], idea

@@ -34,8 +34,9 @@ def compressed(file: Path) -> int:
     return len(gzip.compress(file.read_bytes()))
 
 
-def test_there_are_pages():
+def test_there_are_pages_and_nothing_else_is_published_as_one():
     assert len(PAGES) > 50
+    assert [str(f) for f in (SITE / "_static").rglob("*.html")] == []
 
 
 @pytest.mark.parametrize("name", PAGES)
