@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,14 +27,13 @@ from .checking.receipts import (
 )
 from .checking.rules import check_run, failed, may_be_noise
 from .errors import BookError, PageError
-from .model import Chapter, Executed, PlainRun, run_from, to_plain
+from .model import Chapter, Executed, run_from, to_plain
 from .plurals import counted
 from .programs import NoFaithfulProgram, Page
 from .programs.snippets import Snippets, snippets_of, source_cells
 from .programs.verdicts import Verdicts
 from .programs.verify import Offer, count, offers_of, settled, unverified
-from .reading.chapters import docname_of
-from .reading.pages import find_pages, read_pages
+from .reading.pages import read_pages
 from .running.chapters import ChapterTask, Finished, source_date
 from .running.fingerprint import Depends, digest, environment_fingerprint
 from .running.platform import check_platform, platform_name
@@ -69,9 +68,9 @@ class ExecutedPage:
             for number, records in self.records.items()
         }
         programs = [p and p.text for p in self.snippets.programs]
-        texts = [programs, self.snippets.script, self.snippets.notebook]
         reasons = sorted(self.snippets.reasons.items())
-        return digest([self.executed.run.seal, shown, texts, reasons])
+        texts = [programs, self.snippets.script, reasons]
+        return digest([self.executed.run.seal, shown, texts])
 
 
 @dataclass
@@ -80,9 +79,8 @@ class Book:
 
     `executed` also holds chapters that failed, as far as they ran. `offers` are what
     pages offer to be taken away, by chapter. `stale` are the records of other devices
-    whose cells have changed, in words; `other_jax` those made with a JAX that gives
-    another output on the CPU as well. `texts` are the sentences of all pages, `unbound`
-    those that name no check and might.
+    whose cells have changed, in words. `texts` are the sentences of all pages,
+    `unbound` those that name no check and might.
     """
 
     chapters: list[Chapter]
@@ -91,7 +89,6 @@ class Book:
     offers: dict[str, list[Offer]] = field(default_factory=dict)
     errors: list[PageError] = field(default_factory=list)
     stale: list[str] = field(default_factory=list)
-    other_jax: list[str] = field(default_factory=list)
     texts: list[PageText] = field(default_factory=list)
     unbound: list[PageError] = field(default_factory=list)
     counts: Counts = field(default_factory=Counts)
@@ -207,28 +204,20 @@ class _Building:
 
     def _read(self) -> None:
         settings = self.settings
-        readings, errors = read_pages(
-            settings.source,
-            settings.include,
-            settings.exclude,
-            settings.not_executed,
-            settings.rules,
-            settings.claims,
-            settings.cache / "read",
-        )
+        readings = read_pages(settings)
         chapters = [r.chapter for r in readings if r.chapter is not None]
         self.names_jax = any("jax" in c.source for ch in chapters for c in ch.cells)
         if settings.only is not None:
             names = {chapter.docname for chapter in chapters}
-            pages = {docname_of(p, settings.source) for p in self._pages()}
-            if unknown := sorted(settings.only - names - pages):
+            pages = {reading.docname for reading in readings}
+            if unknown := sorted(settings.only - pages):
                 raise BookError(
                     f"no chapter is called {', '.join(unknown)}; there are"
                     f" {', '.join(sorted(names)) or 'none'}"
                 )
             chapters = [c for c in chapters if c.docname in settings.only]
-            errors = [e for e in errors if self._docname(e.path) in settings.only]
             readings = [r for r in readings if r.docname in settings.only]
+        self.errors = [error for reading in readings for error in reading.errors]
         self.texts = [page_text(reading) for reading in readings]
         if settings.may_fail:
             chapters = [
@@ -236,18 +225,11 @@ class _Building:
                 for chapter in chapters
             ]
         chapters = [c for c in map(self.choose, chapters) if c is not None]
-        self.chapters, self.errors = chapters, errors
+        self.chapters = chapters
         check_platform()
         source_date()
         self.environment = environment_fingerprint(platform_name())
         self.keys = {c.docname: self._key(c) for c in chapters}
-
-    def _pages(self) -> Iterator[Path]:
-        settings = self.settings
-        yield from find_pages(settings.source, settings.include, settings.exclude)
-
-    def _docname(self, path: Path) -> str:
-        return docname_of(path, self.settings.source)
 
     def _key(self, chapter: Chapter) -> str:
         """The name under which a run of this chapter, here and now, is kept."""
@@ -328,7 +310,7 @@ class _Building:
     def _finished(self, chapter: Chapter, finished: Finished) -> None:
         executed = Executed(chapter, finished.run)
         if self._is_good(executed):
-            plain: PlainRun = to_plain(finished.run)
+            plain = to_plain(finished.run)
             entry: Entry = {"run": plain, "depends": finished.depends}
             seal = self.store.save(chapter.docname, self.keys[chapter.docname], entry)
             executed = Executed(chapter, run_from(plain, seal))
@@ -413,7 +395,7 @@ class _Building:
                 continue
             needs = Needs(page.executed)
             try:
-                records = records_of(page.executed, paths, folder, needs)
+                records = records_of(page.executed, paths, needs)
             except PageError as error:
                 book.errors.append(error)
                 continue
@@ -421,11 +403,6 @@ class _Building:
             book.stale += [
                 f"{docname}, {counted(count, 'cell')} on {device}"
                 for device, count in records.stale.items()
-            ]
-            book.other_jax += [
-                f"{docname}, cell {number} on {device}"
-                for device, numbers in records.misleading.items()
-                for number in numbers
             ]
 
 

@@ -2,8 +2,7 @@
 
 Here is another device, or another version of JAX. A page's file is written as soon as
 the page is done. A cell that fails here costs its own record and those of the cells
-that need it; where one ends the whole process, its chapter is executed again without
-it.
+that need it; one that ends the whole process costs those of its chapter.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..book import Book, Needs, execute
+from ..book import Needs, execute
 from ..checking.elsewhere import is_same, still_holding
 from ..checking.rules import check_run, failed
 from ..checking.stored import (
@@ -27,16 +26,12 @@ from ..checking.stored import (
 )
 from ..errors import BookError, PageError
 from ..files import file_name, write_whole
-from ..model import CellResult, Chapter, Executed, Failure
+from ..model import Chapter, Executed
 from ..plurals import counted
 from ..running.fingerprint import installed_version
 from ..running.progress import Progress
 from ..running.workers import worker_environment
 from ..settings import Settings
-
-#: How many cells of one chapter may end its process, or run for too long, before the
-#: chapter is given up.
-_ENDED_AT_MOST = 3
 
 #: How much of a reason the table tells (characters).
 _WIDEST = 200
@@ -118,26 +113,16 @@ class _Recording:
         self._driver = None if is_on_cpu else _driver()
         self._logs = settings.cache / "logs"
         self._logged = 0
-        # Cells that ended their chapter's process, by chapter, with what was said.
-        self._ended: dict[str, dict[int, PageError]] = {}
-        self._originals: dict[str, Chapter] = {}
 
     def run(self, progress: Progress) -> None:
-        """Execute the book, again without what ends the process of its chapter."""
-        settings = self.settings
-        book = execute(settings, progress, choose=self._choose, ready=self._store)
-        self._note_unread(book)
-        for _ in range(_ENDED_AT_MOST):
-            again = self._note_ended(book)
-            if not again:
-                break
-            listed = ", ".join(sorted(again))
-            progress.note(f"once more, without the cells that ended it: {listed}")
-            settings = dataclasses.replace(self.settings, only=frozenset(again))
-            book = execute(settings, progress, choose=self._choose, ready=self._store)
-        else:
-            for docname in self._note_ended(book):
-                self._give_up(docname, *self._ended[docname].values())
+        """Execute the book, and account for each page that could not be recorded."""
+        book = execute(self.settings, progress, choose=self._choose, ready=self._store)
+        chapters = {chapter.path: chapter.docname for chapter in book.chapters}
+        for error in book.errors:
+            name = chapters.get(error.path, error.path.name)
+            if name not in self.accounts:
+                reason = f"line {error.line}: {_first_line(error)}"
+                self.accounts[name] = Account(name, failed=[reason])
 
     def report(self) -> str:
         """The table, and where the log is."""
@@ -150,54 +135,13 @@ class _Recording:
         count = sum(account.cells for account in self.accounts.values())
         return f"{text}\n{counted(count, 'cell')} recorded below {self.folder}"
 
-    # -- what is executed
-
     def _choose(self, chapter: Chapter) -> Chapter | None:
-        """A chapter without the cells that ended its process before."""
-        if chapter.platform is not None and not self.is_on_cpu:
-            return None
-        self._originals[chapter.docname] = chapter
-        ended = self._ended.get(chapter.docname, {})
-        return chapter.with_cells(ended, is_skipped=True) if ended else chapter
-
-    def _note_unread(self, book: Book) -> None:
-        """Account for pages that cannot even be read."""
-        read = {chapter.path for chapter in book.chapters}
-        for error in book.errors:
-            if error.path not in read:
-                account = Account(error.path.name)
-                account = self.accounts.setdefault(account.docname, account)
-                account.failed.append(f"line {error.line}: {error.message}")
-
-    def _note_ended(self, book: Book) -> set[str]:
-        """Note which cells ended their chapters' processes; those chapters."""
-        again = set()
-        for chapter in book.chapters:
-            if chapter.docname in self.accounts:
-                continue
-            executed = book.executed.get(chapter.docname)
-            done = len(executed.run.results) if executed is not None else 0
-            errors = [e for e in book.errors if e.path == chapter.path]
-            if done == len(chapter.cells):  # it was the end of the chapter, or no cell
-                self._give_up(chapter.docname, *errors[-1:])
-                continue
-            # The first error at this cell or below it has ended the chapter.
-            line = chapter.cells[done].line
-            at = [e for e in errors if e.line >= line] or errors
-            self._ended.setdefault(chapter.docname, {})[done + 1] = at[0]
-            again.add(chapter.docname)
-        return again
-
-    def _give_up(self, docname: str, *errors: PageError) -> None:
-        """Account for a chapter that cannot be recorded at all."""
-        reasons = [f"line {e.line}: given up: {_first_line(e)}" for e in errors]
-        self.accounts[docname] = Account(docname, failed=reasons)
-
-    # -- what came of it
+        """Leave out a chapter that runs on a CPU wherever the book is built."""
+        return chapter if self.is_on_cpu or chapter.platform is None else None
 
     def _store(self, executed: Executed) -> None:
         """Write the file of a chapter that ran to its end, and account for it."""
-        here = self._with_ended(_with_provenance(executed, self._driver))
+        here = _with_provenance(executed, self._driver)
         chapter, needs = here.chapter, Needs(here)
         failures, spoilt = failed(here, needs)
         errors = failures + check_run(here, self.settings.rules, spoilt)
@@ -223,21 +167,6 @@ class _Recording:
             [*_notes(here, spoilt, wrong)],
         )
         self._keep_log(here)
-
-    def _with_ended(self, executed: Executed) -> Executed:
-        """The chapter as it stands, where a cell that ended it counts as failed."""
-        docname = executed.chapter.docname
-        ended = self._ended.get(docname)
-        if not ended:
-            return executed
-        original = self._originals[docname]
-        chapter = original.with_cells(ended, raises=None, may_raise=False)
-        results = list(executed.run.results)
-        for number, error in ended.items():
-            failure = Failure("Ended", (), error.message, 1, error.message)
-            results[number - 1] = CellResult(failure=failure)
-        run = dataclasses.replace(executed.run, results=tuple(results))
-        return Executed(chapter, run)
 
     def _same(self, executed: Executed) -> set[int]:
         """The cells that give what a CPU gives: with this JAX, or as it is accepted."""

@@ -1,4 +1,4 @@
-"""The whole chapter to take away: as one script, and as a notebook."""
+"""The whole chapter to take away, as one script."""
 
 import ast
 import re
@@ -89,27 +89,3 @@ def _expected_to_raise(text: str, announced: str) -> str:
             f"    raise AssertionError({message!r})",
         ]
     )
-
-
-def notebook(parts: Sequence[SourceCell | str]) -> str:
-    """A chapter as the file of a notebook without outputs; `parts` as in `script`.
-
-    Cells that are announced to raise carry the tag `raises-exception`, so that running
-    all cells goes on after them.
-    """
-    import nbformat  # with its validator, which a build of kept chapters never asks
-
-    v4 = nbformat.v4
-    cells = []
-    for i, part in enumerate(parts):
-        if isinstance(part, str):
-            cells.append(v4.new_markdown_cell(part.strip("\n"), id=f"part-{i}"))
-            continue
-        tags = part.tags | ({"raises-exception"} if part.raises else set())
-        metadata = {"tags": sorted(tags)} if tags else {}
-        code = part.code.strip("\n")
-        cells.append(v4.new_code_cell(code, id=f"part-{i}", metadata=metadata))
-    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    made = v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
-    nbformat.validate(made)
-    return f"{nbformat.writes(made)}\n"

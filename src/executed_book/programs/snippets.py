@@ -1,6 +1,6 @@
 """Programs for the pages: the text that each cell's second button copies.
 
-Also the chapter as one script and as one notebook, from the same source.
+Also the chapter as one script, from the same source.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..model import Cell, CellResult, Executed
 from ..running.fingerprint import digest, file_digest
 from ..running.store import Store
 from .cells import SourceCell
-from .downloads import notebook, script
+from .downloads import script
 from .slicing import NoFaithfulProgram, Page
 from .text import Program, Programs, header
 
@@ -29,13 +29,11 @@ class Snippets:
     Attributes:
         programs: one a cell, None where the chapter says why there is none.
         script: the chapter as a Python script.
-        notebook: the chapter as a notebook without outputs, in its file format.
         reasons: why a cell has no program, by its index, where not the chapter says so.
     """
 
     programs: list[Program | None]
     script: str
-    notebook: str
     reasons: dict[int, str] = field(default_factory=dict, hash=False)
 
 
@@ -53,10 +51,9 @@ def snippets_of(executed: Executed, store: Store) -> tuple[Snippets, list[PageEr
             p and Program(p["text"], p["cell"], tuple(map(tuple, p["earlier"])))
             for p in kept["programs"]
         ]
-        return Snippets(programs, kept["script"], kept["notebook"]), []
+        return Snippets(programs, kept["script"]), []
     programs, errors = _programs_of(executed)
-    parts = _parts(executed)
-    made = Snippets(programs, script(parts, page_header(executed)), notebook(parts))
+    made = Snippets(programs, script(_parts(executed), page_header(executed)))
     if not errors:
         store.save(chapter.docname, key, asdict(made))
     return made, errors

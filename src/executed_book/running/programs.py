@@ -56,12 +56,8 @@ class Ran:
 class ProgramTask(Task):
     """One program on its way through a worker; `ran` is what it did."""
 
-    asks = False
-
-    def __init__(
-        self, text: str, fresh: bool = False, alone: bool = False, limit: float = 120.0
-    ) -> None:
-        self.text, self.fresh, self.alone, self._limit = text, fresh, alone, limit
+    def __init__(self, text: str, fresh: bool = False, limit: float = 120.0) -> None:
+        self.text, self.fresh, self._limit = text, fresh, limit
         self.ran: Ran | None = None
 
     def job(self) -> ProgramJob:
@@ -97,7 +93,6 @@ def run_programs(
     jobs: int = 2,
     timeout: float = 120.0,
     environment: Mapping[str, str] | None = None,
-    alone: Collection[int] = (),
 ) -> list[Ran]:
     """Run programs, `jobs` at a time; what each did, in order.
 
@@ -109,15 +104,11 @@ def run_programs(
         timeout: seconds before a program is ended with all it started.
         environment: variables to set besides the current ones; see
             `workers.worker_environment`.
-        alone: indices of those that measure, and need the machine for themselves.
 
     Raises:
         BookError: Python cannot import what programs need.
     """
-    tasks = [
-        ProgramTask(text, i in fresh, i in alone, timeout)
-        for i, text in enumerate(texts)
-    ]
+    tasks = [ProgramTask(text, i in fresh, timeout) for i, text in enumerate(texts)]
     with open_workers(environment) as workers:
         Pool(workers, jobs).run(tasks)
     return [task.ran for task in tasks if task.ran is not None]

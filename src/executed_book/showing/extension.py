@@ -176,8 +176,7 @@ class Showing:
             files = {**_downloads(docname), **files}
             beside = self._needed(page, "offer_also")
             first = self._install_line(page)
-            plain = page.snippets.notebook
-            notebook = notebook_of_page(plain, said, page, first)
+            notebook = notebook_of_page(page.executed, said, first)
             texts = [notebook, page.snippets.script, *texts]
         for path, text in zip(files.values(), texts, strict=True):
             write_whole(Path(app.outdir, path), text)
@@ -215,7 +214,7 @@ class Showing:
         chapter = page.executed.chapter
         if text.rstrip() == chapter.text.rstrip():
             return notebook_of(page, self._setting("asks"))
-        now = read_page(chapter.path, self._source, (), text).chapter
+        now = read_page(chapter.path, self._reading, text).chapter
         if now is None or _code(now) != _code(chapter):
             raise ChapterFailure(
                 f"{chapter.path}: another extension (a 'source-read' handler) gives"
@@ -235,12 +234,13 @@ class Showing:
                 return stored_notebook(text)
             except ValueError as error:
                 raise ChapterFailure(f"{path}: not a notebook: {error}") from None
-        chapter = read_page(path, self._source, (), text).chapter
+        chapter = read_page(path, self._reading, text).chapter
         return None if chapter is None else unexecuted_notebook(chapter)
 
     @property
-    def _source(self) -> Path:
-        return Path(self.app.srcdir)
+    def _reading(self) -> Settings:
+        """How a page is read whose text another extension gives: without rules."""
+        return Settings(Path(self.app.srcdir), Path(self.app.outdir))
 
 
 def _code(chapter: Chapter) -> list[tuple[str, tuple[str, ...]]]:

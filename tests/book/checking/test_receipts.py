@@ -16,6 +16,7 @@ from executed_book.checking.receipts import (
 from executed_book.model import Cell, Statement
 from executed_book.reading.chapters import Reading, read_page
 from executed_book.running.store import Store
+from executed_book.settings import Settings
 
 from ..conftest import FRONT, TinyBook
 from ..made import chapter, executed, gave, shown
@@ -169,7 +170,7 @@ def test_unbound_claims_are_errors_on_pages_that_are_bound(book):
 def test_marks_inside_code_are_text(tmp_path: Path):
     page = tmp_path / "page.md"
     page.write_text("# T\n\nWrite `` {check}`name` `` after it. {check}`real`\n")
-    statement = read_page(page, tmp_path).statements[-1]
+    statement = read_page(page, Settings(tmp_path, tmp_path)).statements[-1]
     assert statement.checks == ("real",)
     assert statement.text == "Write {check}`name` after it."
 
@@ -183,7 +184,7 @@ def test_marks_in_a_notebook_have_its_lines(tmp_path: Path):
     plain = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell]}
     page = tmp_path / "page.ipynb"
     page.write_text(json.dumps(plain, indent=1))
-    reading = read_page(page, tmp_path)
+    reading = read_page(page, Settings(tmp_path, tmp_path))
     assert [s.checks for s in reading.statements] == [(), ("a",)]
     assert reading.statements[1].line == reading.statements[0].line + 2
 
@@ -227,8 +228,8 @@ def test_pages_quote_the_counts_and_follow_them(book):
 def page(*statements: Statement, cells: tuple[Cell, ...] = (), text: str = "one"):
     """The text of a page, and the chapter that it may be of."""
     made = chapter(*cells, statements=statements)
-    reading = Reading(Path(f"docs/{text}.md"), Path("docs"), frozenset(), chapter=made)
-    reading.statements = statements
+    settings = Settings(Path("docs"), Path("kept"))
+    reading = Reading(Path(f"docs/{text}.md"), settings, made, statements)
     return page_text(reading)
 
 

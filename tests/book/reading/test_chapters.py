@@ -9,6 +9,7 @@ import pytest
 
 from executed_book.errors import PageError
 from executed_book.reading.chapters import Reading, decode, docname_of, read_page
+from executed_book.settings import Settings
 
 FRONT = "---\nfile_format: mystnb\n---\n"  # three lines
 
@@ -16,7 +17,7 @@ FRONT = "---\nfile_format: mystnb\n---\n"  # three lines
 def read(root: Path, text: str, *rules: str, name: str = "one.md") -> Reading:
     path = root / name
     path.write_text(text, "utf-8")
-    return read_page(path, root, rules)
+    return read_page(path, Settings(root, root, rules=frozenset(rules)))
 
 
 def told(reading: Reading) -> list[tuple[int, str, str]]:
@@ -154,10 +155,10 @@ def test_a_quoted_count_is_noted(tmp_path):
 
 def test_a_text_that_is_known_is_not_read_from_the_file(tmp_path):
     path = tmp_path / "gone.md"
-    chapter = read_page(path, tmp_path, (), FRONT + "# Known\n").chapter
+    chapter = read_page(path, Settings(tmp_path, tmp_path), FRONT + "# Known\n").chapter
     assert chapter is not None
     assert chapter.title == "Known"
-    [error] = read_page(path, tmp_path).errors
+    [error] = read_page(path, Settings(tmp_path, tmp_path)).errors
     assert error.message == "cannot be read: No such file or directory"
 
 
