@@ -138,7 +138,7 @@ def execute(
     return building.build(run_missing=True)
 
 
-def kept(settings: Settings) -> tuple[Book, bool]:
+def book_from_cache(settings: Settings) -> tuple[Book, bool]:
     """The book as far as it has been executed, and whether that is all of it."""
     building = _Building(settings, Progress())
     book = building.build(run_missing=False)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from executed_book import book as module
-from executed_book.book import Book, ExecutedPage, Needs, kept
+from executed_book.book import Book, ExecutedPage, Needs, book_from_cache
 from executed_book.checking.elsewhere import Record
 from executed_book.errors import BookError
 from executed_book.model import Cell, Provenance, Run, to_plain
@@ -30,7 +30,7 @@ def settings(tmp_path: Path) -> Settings:
 
 
 def test_what_has_not_run_is_missing(settings):
-    book, is_whole = kept(settings)
+    book, is_whole = book_from_cache(settings)
     assert not is_whole
     assert [c.docname for c in book.chapters] == ["one"]
     assert (book.pages, book.errors) == ({}, [])
@@ -48,7 +48,7 @@ def keep_run(settings: Settings, number_of_cells: int) -> None:
 
 def test_what_has_run_is_taken_with_its_page(settings):
     keep_run(settings, 1)
-    book, is_whole = kept(settings)
+    book, is_whole = book_from_cache(settings)
     assert is_whole
     assert book.pages["one"].executed.run.results[0].outputs == (printed("kept\n"),)
     assert book.pages["one"].seal
@@ -56,20 +56,20 @@ def test_what_has_run_is_taken_with_its_page(settings):
 
 def test_a_kept_run_of_another_number_of_cells_is_none(settings):
     keep_run(settings, 2)
-    assert kept(settings)[1] is False
+    assert book_from_cache(settings)[1] is False
 
 
 def test_no_folder_of_chapters(settings, tmp_path):
     with pytest.raises(BookError, match="nowhere: no such folder of chapters; name"):
-        kept(Settings(tmp_path / "nowhere", settings.cache))
+        book_from_cache(Settings(tmp_path / "nowhere", settings.cache))
 
 
 def test_a_chapter_that_is_not_there_is_told_with_those_that_are(settings):
     asked = Settings(settings.source, settings.cache, only=frozenset({"on", "one"}))
     with pytest.raises(BookError, match="no chapter is called on; there are one"):
-        kept(asked)
+        book_from_cache(asked)
     text = Settings(settings.source, settings.cache, only=frozenset({"text"}))
-    assert kept(text)[0].chapters == []
+    assert book_from_cache(text)[0].chapters == []
 
 
 def test_cells_are_counted_by_whether_they_vary():

@@ -400,6 +400,7 @@ def test_what_reads_the_environment_starts_without_jax():
         ("names = !ls", "names = None  # !ls"),
         ("%%bash\necho hello", "# %%bash\n# echo hello"),
         ("def f(:", "# def f(:"),
+        ("await f()", "# await f()"),
     ],
 )
 def test_a_script_carries_what_is_not_python_as_comments(code, written):
@@ -413,10 +414,4 @@ def test_a_script_carries_what_is_not_python_as_comments(code, written):
 def test_a_script_has_imports_from_the_future_at_its_top():
     cells = [SourceCell("a = 1"), SourceCell("from __future__ import annotations\na")]
     [run] = run_programs([script(cells, HEADER)])
-    assert run.shown == "1"
-
-
-def test_a_script_may_await():
-    code = "async def one():\n    return 1\nn = await one()"
-    [run] = run_programs([script([SourceCell(code), SourceCell("n")], HEADER)])
     assert run.shown == "1"

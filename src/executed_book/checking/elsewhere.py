@@ -14,7 +14,7 @@ from .stored import (
     StoredCell,
     StoredPage,
     outputs_of,
-    read_page,
+    read_outputs,
     stored_source,
 )
 from .text import pinned_text
@@ -70,7 +70,7 @@ def records_of(
     """
     here = executed.run.provenance
     records = Records()
-    for page in map(read_page, paths):
+    for page in map(read_outputs, paths):
         where = page.provenance
         if where.device_kind == here.device_kind:
             continue

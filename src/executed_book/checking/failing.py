@@ -118,7 +118,7 @@ class _Flow:
                 error
             ):
                 return self.reads(within) == LIVE
-            case ast.Expr(value=ast.Call() as call) if _said(call.func).startswith(
+            case ast.Expr(value=ast.Call() as call) if _last_name(call.func).startswith(
                 "assert"
             ):
                 return LIVE in map(self.reads, _arguments(call))
@@ -149,9 +149,9 @@ class _Flow:
                 outside = _changed_in(inner, own=set(_bound_in(inner))) - self.modules
                 self.changed |= outside
                 self.sources |= dict.fromkeys(outside & self.sources.keys(), LIVE)
-            elif isinstance(inner, ast.Call) and _said(inner.func) in _OPEN:
-                given = {name for a in _arguments(inner) for name in _names(a)}
-                self.sources |= dict.fromkeys(given - self.modules, LIVE)
+            elif isinstance(inner, ast.Call) and _last_name(inner.func) in _OPEN:
+                names = {name for a in _arguments(inner) for name in _names(a)}
+                self.sources |= dict.fromkeys(names - self.modules, LIVE)
 
     def reads(self, node: ast.AST) -> int:
         """Where the values come from that some code names."""
@@ -186,16 +186,16 @@ class _Flow:
             turned = ast.Gt() if isinstance(op, ast.Lt) else ast.GtE()
             left, op, right = right, turned, left
         if isinstance(op, ast.Gt | ast.GtE) and _is_zero(right):
-            if self.reads(left) == CLOCK or _TIME.search(_said(left)):
+            if self.reads(left) == CLOCK or _TIME.search(_last_name(left)):
                 return False
-            if isinstance(op, ast.GtE) and _said(left) == "len":
+            if isinstance(op, ast.GtE) and _last_name(left) == "len":
                 return False
         if isinstance(left, ast.Name) and ast.dump(left) == ast.dump(right):
             return False
         return max(self.reads(left), self.reads(right)) > FIXED
 
 
-def _said(node: ast.expr) -> str:
+def _last_name(node: ast.expr) -> str:
     """The last name of an expression: `seconds` of `timing.seconds`."""
     match node:
         case ast.Name():
@@ -203,7 +203,7 @@ def _said(node: ast.expr) -> str:
         case ast.Attribute():
             return node.attr
         case ast.Call():
-            return _said(node.func)
+            return _last_name(node.func)
     return ""
 
 

@@ -70,8 +70,8 @@ def _notes(book: Book) -> Iterator[str]:
 
 def _records_note(book: Book) -> str:
     """Which platforms' records the pages show, and which records are stale."""
-    cells = [found for page in book.pages.values() for found in page.records.values()]
-    labels = sorted({record.label for found in cells for record in found})
+    cells = [cell for page in book.pages.values() for cell in page.records.values()]
+    labels = sorted({record.label for records in cells for record in records})
     lines = []
     if cells:
         show = "shows" if len(cells) == 1 else "show"

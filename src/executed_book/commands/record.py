@@ -38,7 +38,7 @@ _WIDEST = 200
 
 
 @dataclasses.dataclass
-class Account:
+class Tally:
     """What came of one chapter.
 
     Attributes:
@@ -92,9 +92,9 @@ def record(settings: Settings, progress: Progress) -> None:
     try:
         recording.run(progress)
     finally:  # also where it is interrupted: what is written stays
-        if recording.accounts:
+        if recording.tallies:
             progress.note(recording.report())
-    surprises = sum(len(account.failed) for account in recording.accounts.values())
+    surprises = sum(len(tally.failed) for tally in recording.tallies.values())
     if surprises and not is_on_cpu:  # what another release breaks is what is asked for
         raise BookError(
             f"{surprises} cells or chapters failed; all others are recorded\n"
@@ -109,7 +109,7 @@ class _Recording:
     def __init__(self, settings: Settings, folder: Path, is_on_cpu: bool) -> None:
         self.settings = dataclasses.replace(settings, outputs=None)
         self.folder, self.is_on_cpu = folder, is_on_cpu
-        self.accounts: dict[str, Account] = {}
+        self.tallies: dict[str, Tally] = {}
         self._driver = None if is_on_cpu else _driver()
         self._logs = settings.cache / "logs"
         self._logged = 0
@@ -120,19 +120,19 @@ class _Recording:
         chapters = {chapter.path: chapter.docname for chapter in book.chapters}
         for error in book.errors:
             name = chapters.get(error.path, error.path.name)
-            if name not in self.accounts:
+            if name not in self.tallies:
                 reason = f"line {error.line}: {_first_line(error)}"
-                self.accounts[name] = Account(name, failed=[reason])
+                self.tallies[name] = Tally(name, failed=[reason])
 
     def report(self) -> str:
         """The table, and where the log is."""
-        text = table([self.accounts[name] for name in sorted(self.accounts)])
+        text = table([self.tallies[name] for name in sorted(self.tallies)])
         if self._logged:
             text += (
                 f"\n{self._logged} lines that the runtime logged are kept in"
                 f" {self._logs}"
             )
-        count = sum(account.cells for account in self.accounts.values())
+        count = sum(tally.cells for tally in self.tallies.values())
         return f"{text}\n{counted(count, 'cell')} recorded below {self.folder}"
 
     def _choose(self, chapter: Chapter) -> Chapter | None:
@@ -155,7 +155,7 @@ class _Recording:
         where = page.provenance
         path = stored_path(self.folder, where.jax, chapter.docname, where.device_kind)
         write_page(page, path)
-        self.accounts[chapter.docname] = Account(
+        self.tallies[chapter.docname] = Tally(
             chapter.docname,
             len(good),
             len(same - varying),
@@ -181,16 +181,16 @@ class _Recording:
 
     def _keep_log(self, executed: Executed) -> None:
         """Keep what the runtime logged during a chapter, by cell."""
-        said = {cell.number: result.log for cell, result in executed if result.log}
-        self._logged += sum(len(log.splitlines()) for log in said.values())
+        logs = {cell.number: result.log for cell, result in executed if result.log}
+        self._logged += sum(len(log.splitlines()) for log in logs.values())
         path = self._logs / f"{file_name(executed.chapter.docname)}.log"
-        if said:
-            write_whole(path, "".join(f"cell {n}\n{log}\n" for n, log in said.items()))
+        if logs:
+            write_whole(path, "".join(f"cell {n}\n{log}\n" for n, log in logs.items()))
         else:
             path.unlink(missing_ok=True)
 
 
-def table(accounts: list[Account]) -> str:
+def table(tallies: list[Tally]) -> str:
     """The accounts as lines of text, with their sum; below each chapter its failures.
 
     >>> print(table([Account("one", 7, 5, 1, ["cell 3, line 20: it raised"])]))
@@ -200,17 +200,17 @@ def table(accounts: list[Account]) -> str:
     total          7            5          1       1
     """
     columns = ("cells", "same as CPU", "different", "failed")
-    width = max(len(name) for name in ("chapter", *(a.docname for a in accounts)))
-    total = [sum(numbers) for numbers in zip(*(a.row for a in accounts), strict=True)]
+    width = max(len(name) for name in ("chapter", *(t.docname for t in tallies)))
+    total = [sum(numbers) for numbers in zip(*(t.row for t in tallies), strict=True)]
 
     def line(name: str, row: Iterator[object]) -> str:
         cells = (f"{cell!s:>{len(c)}}" for c, cell in zip(columns, row, strict=True))
         return f"{name:<{width}}    {'  '.join(cells)}"
 
     lines = [line("chapter", iter(columns))]
-    for account in accounts:
-        lines.append(line(account.docname, iter(account.row)))
-        lines += [f"    {said}" for said in account.failed + account.notes]
+    for tally in tallies:
+        lines.append(line(tally.docname, iter(tally.row)))
+        lines += [f"    {reason}" for reason in tally.failed + tally.notes]
     return "\n".join([*lines, line("total", iter(total))])
 
 
@@ -219,15 +219,15 @@ def _notes(
 ) -> Iterator[str]:
     """Messages on cells that are known to fail here, and on those that need one."""
     platform = executed.run.provenance.platform
-    known = [c for c in executed.chapter.cells if c.is_to_fail_on(platform)]
-    for cell in known:
+    expected = [c for c in executed.chapter.cells if c.is_to_fail_on(platform)]
+    for cell in expected:
         where = f"cell {cell.number}, line {cell.line}"
         if cell.number in spoilt:
             reason = (cell.fails_on or "").partition(": ")[2]
             yield f"{where}: as expected: {reason}"
         else:
             yield f"{where}: announced with :fails-on:, and does not fail here"
-    others = spoilt - wrong.keys() - {cell.number for cell in known}
+    others = spoilt - wrong.keys() - {cell.number for cell in expected}
     if others:
         listed = ", ".join(map(str, sorted(others)))
         yield f"not looked at, since they need one of these: cells {listed}"
@@ -240,8 +240,8 @@ def _cell_at(chapter: Chapter, line: int) -> int:
 
 def _first_line(error: PageError) -> str:
     """Why a cell failed, in a line: what its exception says, or what is wrong."""
-    said = [line for line in error.detail.splitlines() if line.strip()]
-    telling = [s for s in said if not s.startswith((" ", "Traceback"))][:1]
+    lines = [line for line in error.detail.splitlines() if line.strip()]
+    telling = [s for s in lines if not s.startswith((" ", "Traceback"))][:1]
     what = re.sub(r"^cell \d+ ", "", error.message.partition("; not looked at")[0])
     if telling and what.startswith("raised "):
         what = "raised"  # and which class it was comes with its words

@@ -20,7 +20,7 @@ from ..checking.stored import (
     StoredCell,
     accepted_path,
     newest_first,
-    read_page,
+    read_outputs,
 )
 from ..errors import BookError
 from ..files import write_whole
@@ -113,7 +113,7 @@ def compare(folder: Path, place: Path, chapters: Iterable[Chapter]) -> Release |
             base = accepted_path(folder, chapter.docname)
         if base is None or base == path:
             continue
-        accepted, other = read_page(base), read_page(path)
+        accepted, other = read_outputs(base), read_outputs(path)
         release = release or Release(accepted.provenance.jax, other.provenance)
         cells = accepted.code_cells
         sources = [cell.source for cell in cells]

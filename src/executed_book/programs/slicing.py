@@ -20,7 +20,7 @@ from functools import cached_property
 from . import libraries
 from .cells import SourceCell, parse
 from .following import Follower
-from .names import DEFINITIONS, bound_names, imports, looked_up, root_name
+from .names import bound_names, imports, looked_up, root_name
 from .things import Effects, Mask, page_scope
 
 WAY_OUT = "rewrite it in plain Python, or give the reason in the cell's `no-program`"
@@ -87,7 +87,7 @@ class Page:
         self._scope = page_scope()
         self._named: list[Mask] = []
         for k, cell in enumerate(self.cells):
-            self._named.append(self._said_needs(cell.source))
+            self._named.append(self._declared_needs(cell.source))
             for node in cell.nodes:
                 self._add(k, node)
 
@@ -116,14 +116,14 @@ class Page:
     def closed(self, direct: Mask, cell: int) -> list[int]:
         """Statements with all that they need, apart from what the cell leaves away."""
         left_out = self.cells[cell].source.needs_not
-        found, waiting = 0, direct
+        needed, waiting = 0, direct
         while waiting:
             index = waiting.bit_length() - 1
             waiting ^= 1 << index
             if not (left_out and self._is_about(index, left_out)):
-                found |= 1 << index
-                waiting |= self.effects[index].needs & ~found
-        return [index for index in range(len(self.statements)) if found >> index & 1]
+                needed |= 1 << index
+                waiting |= self.effects[index].needs & ~needed
+        return [index for index in range(len(self.statements)) if needed >> index & 1]
 
     def _is_about(self, index: int, names: Iterable[str]) -> bool:
         """Whether a statement binds or changes one of these names and nothing else."""
@@ -134,19 +134,19 @@ class Page:
         value = node.value if isinstance(node, ast.Expr) else node
         return bool(root_name(value)) and root_name(value) in names
 
-    def _said_needs(self, cell: SourceCell) -> Mask:
+    def _declared_needs(self, cell: SourceCell) -> Mask:
         """What the cell says that it needs: earlier cells, by label, and names.
 
         A name stands for all statements above that bind it or mention it.
         """
-        said = 0
+        mask = 0
         for name in cell.needs:
             labelled = {k for k, c in enumerate(self.cells) if c.source.label == name}
             for statement in self.statements:
                 uses = name in statement.names or name in looked_up(statement.node)
                 if statement.runs and (uses or statement.cell in labelled):
-                    said |= 1 << statement.index
-        return said
+                    mask |= 1 << statement.index
+        return mask
 
     # -- what the text of a program asks
 
@@ -171,18 +171,20 @@ class Page:
         """
         if not isinstance(statement.node, ast.Import | ast.ImportFrom):
             return False
-        once = all(self._held[name] == {path} for name, path in imports(statement.node))
+        once = all(
+            self._paths_bound[name] == {path} for name, path in imports(statement.node)
+        )
         return once and not statement.names & libraries.BUILTINS
 
     @cached_property
-    def _held(self) -> dict[str, set[str]]:
+    def _paths_bound(self) -> dict[str, set[str]]:
         """For each name of the page the paths that it holds; empty for no import's."""
-        held: dict[str, set[str]] = {}
+        bound: dict[str, set[str]] = {}
         for statement in self.statements:
             paths = dict(imports(statement.node)) if statement.is_import else {}  # type: ignore[arg-type]
             for name in statement.names:
-                held.setdefault(name, set()).add(paths.get(name, ""))
-        return held
+                bound.setdefault(name, set()).add(paths.get(name, ""))
+        return bound
 
     @cached_property
     def procedures(self) -> frozenset[str]:
@@ -209,16 +211,12 @@ class Page:
     # -- reasons for having no program
 
     def _check(self, cell: int, earlier: list[int]) -> None:
-        kept = [*earlier, *(s.index for s in self.of(cell))]
-        for k in sorted({self.statements[i].cell for i in kept} | {cell}):
+        included = [*earlier, *(s.index for s in self.of(cell))]
+        for k in sorted({self.statements[i].cell for i in included} | {cell}):
             for line, magic in self.cells[k].magics:
                 raise NoFaithfulProgram(cell, k, line, f"{magic} here")
-        for statement in (self.statements[i] for i in kept):
+        for statement in (self.statements[i] for i in included):
             line = statement.node.lineno
-            of_its_own = isinstance(statement.node, DEFINITIONS) or statement.is_import
-            if self.cells[statement.cell].awaits and not of_its_own:
-                why = "it awaits outside of a function"
-                raise NoFaithfulProgram(cell, statement.cell, line, why)
             missing = self.effects[statement.index].missing
             if statement.fails or self._hides_names:
                 missing = missing & libraries.IPYTHON
@@ -266,14 +264,14 @@ class Page:
         effects.remember(scope, statement.index)
         return effects
 
-    def _is_setting(self, statement: CodeStatement, found: Effects) -> bool:
+    def _is_setting(self, statement: CodeStatement, effects: Effects) -> bool:
         """Whether later cells may rely on a statement without naming it."""
         node = statement.node
         if isinstance(node, ast.Import):
             # An import that nothing reads is there for what it does.
             return not {name for name, _ in imports(node)} & self.names_read
         shown = isinstance(node, ast.Expr) and (
-            found.prints or not isinstance(node.value, ast.Call)
+            effects.prints or not isinstance(node.value, ast.Call)
         )
         keep = "keep" in self.cells[statement.cell].source.tags
         return keep and not shown and not isinstance(node, ast.Assert)

@@ -45,13 +45,13 @@ def snippets_of(executed: Executed, store: Store) -> tuple[Snippets, list[PageEr
     chapter, cells = executed.chapter, source_cells(executed)
     seen = [[cell.displays, cell.prints, cell.fails_at] for cell in cells]
     key = digest([chapter.text, seen, page_header(executed), _own_digest()])
-    kept = store.load(chapter.docname, key)
-    if kept is not None:
+    cached = store.load(chapter.docname, key)
+    if cached is not None:
         programs = [
             p and Program(p["text"], p["cell"], tuple(map(tuple, p["earlier"])))
-            for p in kept["programs"]
+            for p in cached["programs"]
         ]
-        return Snippets(programs, kept["script"]), []
+        return Snippets(programs, cached["script"]), []
     programs, errors = _programs_of(executed)
     made = Snippets(programs, script(_parts(executed), page_header(executed)))
     if not errors:
@@ -101,8 +101,8 @@ def _fails_at(cell: Cell, result: CellResult) -> int | None:
 
     The line of the failure itself may be one of a function that the statement called.
     """
-    told = result.failure.traceback if result.failure is not None else ""
-    frame = re.search(rf"(?m)^  Cell {cell.number}, line (\d+)$", told)
+    traceback = result.failure.traceback if result.failure is not None else ""
+    frame = re.search(rf"(?m)^  Cell {cell.number}, line (\d+)$", traceback)
     return int(frame[1]) if frame else None
 
 

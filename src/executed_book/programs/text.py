@@ -104,8 +104,8 @@ class Programs:
             return Program("\n".join([self.header, *cell.lines, ""]), k)
         pieces = [piece for s in statements for piece in self._earlier(s)]
         pieces += _own_pieces(page, k)
-        kept = tuple((s.cell, s.first) for s in statements)
-        return Program(_assemble(self.header, _ordered(pieces)), k, kept)
+        earlier = tuple((s.cell, s.first) for s in statements)
+        return Program(_assemble(self.header, _ordered(pieces)), k, earlier)
 
     def above(self, k: int) -> list[tuple[int, int]]:
         """All statements above cell `k` that run on the page, as `added` takes them."""
@@ -302,8 +302,8 @@ def _without_blank_lines(text: str) -> str:
     if "\n\n" not in text and "\n " not in text:
         return text
     inside, lines = _inside_strings(text), text.split("\n")
-    kept = (line for i, line in enumerate(lines) if line.strip() or i in inside)
-    return "\n".join(kept)
+    lines_left = (line for i, line in enumerate(lines) if line.strip() or i in inside)
+    return "\n".join(lines_left)
 
 
 def indented(text: str) -> str:

@@ -31,7 +31,7 @@ from .verdicts import (
     DIFFERS,
     HELD,
     NEEDS_FILES,
-    RTOL,
+    PROGRAM_RTOL,
     VARIES,
     Promise,
     Verdict,
@@ -42,7 +42,7 @@ from .verdicts import (
 LIMIT = 300.0
 
 #: What names hold, described as text.
-Values = Mapping[str, str]
+Descriptions = Mapping[str, str]
 
 #: Statements as (cell, line in the cell), both from 1.
 Places = Sequence[tuple[int, int]]
@@ -78,7 +78,7 @@ class Offer:
     programs: Callable[[], Programs] | None = None
     varies: bool = False
     seconds: float = 0.0
-    values: Values = field(default_factory=dict)
+    values: Descriptions = field(default_factory=dict)
 
     @property
     def verdict(self) -> Verdict | None:
@@ -233,12 +233,12 @@ def _outcome(offer: Offer, ran: Ran) -> _Outcome:
     other = {
         name
         for name, text in offer.values.items()
-        if name in values and same_output(text, values[name], rtol=RTOL)
+        if name in values and same_output(text, values[name], rtol=PROGRAM_RTOL)
     }
     return _Outcome(offer.promise.problem(ran), frozenset(other), ran)
 
 
-def verify(
+def verify_offers(
     offers: Iterable[Offer],
     jobs: int,
     progress: Progress,
@@ -349,6 +349,6 @@ def _lacking(offer: Offer) -> Places:
     """The statements above that a program lacks, the nearest first."""
     if offer.program is None or offer.programs is None:
         return []
-    kept = {(cell + 1, line) for cell, line in offer.program.earlier}
+    included = {(cell + 1, line) for cell, line in offer.program.earlier}
     above = reversed(offer.programs().above(offer.program.cell))
-    return [place for place in above if place not in kept]
+    return [place for place in above if place not in included]

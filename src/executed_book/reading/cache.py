@@ -43,25 +43,25 @@ def read_once(path: Path, settings: Settings) -> Reading:
     key = _key(text, path, settings)
     name = file_name(docname_of(path, settings.source))
     file = settings.cache / "read" / f"{name}.pickle"
-    kept = _kept(file, key)
-    if kept is not None:
-        return Reading(path, settings, *kept)
+    cached = _load(file, key)
+    if cached is not None:
+        return Reading(path, settings, *cached)
     reading = read_page(path, settings, text)
     if not reading.errors:
-        _keep(file, key, (reading.chapter, reading.statements, reading.has_counts))
+        _save(file, key, (reading.chapter, reading.statements, reading.has_counts))
     return reading
 
 
-def _kept(file: Path, key: str) -> Read | None:
+def _load(file: Path, key: str) -> Read | None:
     """What the file holds of a page, if that is what `key` names."""
     try:
-        kept_key, _, content = file.read_bytes().partition(b"\n")
-        return pickle.loads(content) if kept_key == key.encode() else None
+        cached_key, _, content = file.read_bytes().partition(b"\n")
+        return pickle.loads(content) if cached_key == key.encode() else None
     except Exception:  # whatever is wrong with it, the page itself can still be read
         return None
 
 
-def _keep(file: Path, key: str, read: Read) -> None:
+def _save(file: Path, key: str, read: Read) -> None:
     with contextlib.suppress(OSError):  # a cache that cannot be written saves nothing
         write_whole(file, key.encode() + b"\n" + pickle.dumps(read))
 

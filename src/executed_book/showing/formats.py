@@ -128,7 +128,7 @@ def notebook_of_page(executed: Executed, page: BeautifulSoup, first: str) -> str
         first: a line of installation for a first cell; none where it is empty.
     """
     code = [_code_cell(cell, result) for cell, result in executed]
-    cells = [*_installing(first), *_told(code, page)]
+    cells = [*_installing(first), *_in_page_order(code, page)]
     for nth, cell in enumerate(cells):
         cell["id"] = f"part-{nth}"
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
@@ -179,7 +179,9 @@ def _installing(first: str) -> list[NotebookCell]:
     ]
 
 
-def _told(code: list[NotebookCell], soup: BeautifulSoup) -> Iterator[NotebookCell]:
+def _in_page_order(
+    code: list[NotebookCell], soup: BeautifulSoup
+) -> Iterator[NotebookCell]:
     """The page's text with the code cells in their places, and all of them."""
     sources = [cell["source"].strip() for cell in code]
     shown = -1

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from executed_book.checking.stored import read_page
+from executed_book.checking.stored import read_outputs
 from executed_book.commands import record as module
 from executed_book.commands.record import record
 from executed_book.errors import BookError, PageError
@@ -89,7 +89,7 @@ def test_what_can_be_recorded_is_and_the_rest_is_told(partly):
         "two": [2, 2, 0, 0],
         "total": [7, 5, 1, 3],
     }
-    cells = read_page(book.stored("one", "pretend")).cells
+    cells = read_outputs(book.stored("one", "pretend")).cells
     assert [n for n, cell in enumerate(cells, 1) if cell.failed] == [4, 5, 7, 8, 9]
     assert [cell.text for cell in cells[:3]] == ["", "the same everywhere", "Pretend"]
     assert cells[4].needs == {1, 4}
@@ -201,7 +201,7 @@ def test_a_cpu_with_another_jax_is_recorded_as_it_is(pinned):
     pinned.chapter("two", "import jax\njax.numpy.arange(3) + 2", "1 / 0", "print('on')")
     output = pinned.done("record")
     assert rows(output)["two"] == [2, 0, 2, 1]
-    one, two = (read_page(pinned.stored(name)) for name in ("one", "two"))
+    one, two = (read_outputs(pinned.stored(name)) for name in ("one", "two"))
     assert (one.provenance.platform, one.provenance.jax) == ("cpu", version("jax"))
     assert [cell.text for cell in one.cells[1:3]] == ["the same everywhere", ""]
     assert [cell.failed for cell in two.cells] == [False, True, False]
