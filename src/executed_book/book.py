@@ -27,19 +27,18 @@ from .checking.receipts import (
 )
 from .checking.rules import check_run, failed, may_be_noise
 from .errors import BookError, PageError
-from .model import Chapter, Executed, run_from, to_plain
+from .model import Chapter, Executed, to_plain
 from .plurals import counted
-from .programs import NoFaithfulProgram, Page
-from .programs.snippets import Snippets, snippets_of, source_cells
+from .programs.snippets import NeededCells, Snippets, snippets_of
 from .programs.verdicts import Verdicts
 from .programs.verify import Offer, count, offers_of, settled, unverified
 from .reading.pages import read_pages
 from .running.chapters import ChapterTask, Finished, source_date
-from .running.fingerprint import Depends, digest, environment_fingerprint
-from .running.platform import check_platform, platform_name
+from .running.fingerprint import digest
 from .running.pool import Pool
 from .running.progress import Progress
-from .running.store import Entry, Store
+from .running.runs import KeptRuns
+from .running.store import Store
 from .running.workers import open_workers
 from .settings import Settings
 
@@ -145,36 +144,32 @@ def book_from_cache(settings: Settings) -> tuple[Book, bool]:
     return book, not building.missing
 
 
+@dataclass
 class _Building:
-    """One way from the chapters' files to the book."""
+    """One way from the chapters' files to the book; the fields are as in `execute`."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        progress: Progress,
-        choose: Callable[[Chapter], Chapter | None] = lambda chapter: chapter,
-        ready: Callable[[Executed], None] = lambda executed: None,
-        while_starting: Callable[[], None] = lambda: None,
-    ) -> None:
-        self.settings, self.progress = settings, progress
-        self.choose, self.ready, self.while_starting = choose, ready, while_starting
+    settings: Settings
+    progress: Progress
+    choose: Callable[[Chapter], Chapter | None] = lambda chapter: chapter
+    ready: Callable[[Executed], None] = lambda executed: None
+    while_starting: Callable[[], None] = lambda: None
+
+    def __post_init__(self) -> None:
+        settings = self.settings
         if not settings.source.is_dir():
             raise BookError(
                 f"{settings.source}: no such folder of chapters;"
                 " name the one that holds them with --source"
             )
-        self.store = Store(settings.cache, settings.project)
         self.programs = Store(settings.cache / "snippets", settings.project)
         self.assertions = Store(settings.cache / "assertions", settings.project)
-        self.depends: dict[str, Depends] = {}
         self.executed: dict[str, Executed] = {}
         self.missing: list[Chapter] = []
-        self.texts: list[PageText] = []
-        self.errors: list[PageError] = []
-        self.names_jax = False
 
     def build(self, run_missing: bool) -> Book:
         self._read()
+        self.runs = KeptRuns(self.settings)
+        source_date()
         self._take_kept()
         if run_missing:
             with self.progress.chapters(
@@ -196,7 +191,7 @@ class _Building:
         if self.settings.only is None:
             self._take_records(book)
         book.errors.sort(key=lambda error: (str(error.path), error.line))
-        for store in (self.store, self.programs, self.assertions):
+        for store in (self.runs, self.programs, self.assertions):
             store.prune()
         return book
 
@@ -226,46 +221,15 @@ class _Building:
             ]
         chapters = [c for c in map(self.choose, chapters) if c is not None]
         self.chapters = chapters
-        check_platform()
-        source_date()
-        self.environment = environment_fingerprint(platform_name())
-        self.keys = {c.docname: self._key(c) for c in chapters}
-
-    def _key(self, chapter: Chapter) -> str:
-        """The name under which a run of this chapter, here and now, is kept."""
-        cells = [
-            [
-                cell.source,
-                "measured" in cell.tags,
-                cell.is_skipped,
-                [value.expression for value in cell.values],
-            ]
-            for cell in chapter.cells
-        ]
-        leading = [value.expression for value in chapter.leading]
-        settings = self.settings
-        style = sorted((k, str(v)) for k, v in settings.figure_style.items())
-        shown = [settings.figures, style, settings.folder]
-        return digest(
-            [
-                *(chapter.docname, chapter.platform, cells, leading, shown),
-                self.environment,
-            ]
-        )
 
     def _take_kept(self) -> None:
         for chapter in self.chapters:
-            entry = self.store.load(chapter.docname, self.keys[chapter.docname])
-            try:
-                run = run_from(entry["run"], entry["seal"])  # type: ignore[index]
-                if len(run.results) != len(chapter.cells):
-                    raise ValueError("another number of cells")
-            except (KeyError, TypeError, ValueError):
+            executed = self.runs.load(chapter)
+            if executed is None:
                 self.missing.append(chapter)
             else:
-                self.executed[chapter.docname] = Executed(chapter, run)
-                self.depends[chapter.docname] = entry["depends"]  # type: ignore[index]
-                self.ready(self.executed[chapter.docname])
+                self.executed[chapter.docname] = executed
+                self.ready(executed)
 
     # -- running what is missing
 
@@ -287,10 +251,10 @@ class _Building:
         executed = self.executed.get(chapter.docname)
         if executed is None or len(executed.run.results) != len(chapter.cells):
             return False
-        return may_be_noise(executed, Needs(executed))
+        return may_be_noise(executed, NeededCells(executed))
 
     def _run_once(self, chapters: list[Chapter]) -> None:
-        order = sorted(chapters, key=lambda chapter: -self._expected(chapter))
+        order = sorted(chapters, key=self.runs.expected_seconds, reverse=True)
         tasks = [
             ChapterTask(
                 *(chapter, self.settings, self.progress, self._finished),
@@ -309,38 +273,17 @@ class _Building:
 
     def _finished(self, chapter: Chapter, finished: Finished) -> None:
         executed = Executed(chapter, finished.run)
-        if self._is_good(executed):
-            plain = to_plain(finished.run)
-            entry: Entry = {"run": plain, "depends": finished.depends}
-            seal = self.store.save(chapter.docname, self.keys[chapter.docname], entry)
-            executed = Executed(chapter, run_from(plain, seal))
-            self.depends[chapter.docname] = finished.depends
+        failures, _ = failed(executed, NeededCells(executed))
+        if not failures:
+            executed = self.runs.save(chapter, finished)
         self.executed[chapter.docname] = executed
         self.ready(executed)
-
-    def _expected(self, chapter: Chapter) -> float:
-        """A guess of how long a chapter takes: its newest kept run, or its length.
-
-        Measured cells repeat what they measure, and keep all other cells waiting.
-        """
-        for path in self.store.entries(chapter.docname):
-            entry = self.store.read(path)
-            try:
-                return run_from(entry["run"]).seconds  # type: ignore[index]
-            except (KeyError, TypeError):
-                continue
-        measured = sum("measured" in cell.tags for cell in chapter.cells)
-        return 1.0 * len(chapter.cells) + 4.0 * measured
-
-    def _is_good(self, executed: Executed) -> bool:
-        """Whether each cell that failed was allowed to, or known to."""
-        return not failed(executed, Needs(executed))[0]
 
     # -- what is wrong, and what is shown
 
     def _check(self, executed: Executed, book: Book) -> None:
         """Note what does not hold of a run; make the page if it is whole."""
-        failures, spoilt = failed(executed, Needs(executed))
+        failures, spoilt = failed(executed, NeededCells(executed))
         book.errors += failures
         book.errors += check_run(executed, self.settings.rules, spoilt)
         chapter, run = executed.chapter, executed.run
@@ -393,7 +336,7 @@ class _Building:
             if page is None:
                 book.stale.append(f"{docname}, which is no page that was executed")
                 continue
-            needs = Needs(page.executed)
+            needs = NeededCells(page.executed)
             try:
                 records = records_of(page.executed, paths, needs)
             except PageError as error:
@@ -410,20 +353,3 @@ def verdict_path(settings: Settings, docname: str) -> Path:
     """The file with the verdicts on a page's programs."""
     folder = settings.programs or settings.cache / "programs"
     return folder / f"{docname}.txt"
-
-
-class Needs:
-    """Which cells a cell needs, worked out only for chapters where some cell failed."""
-
-    def __init__(self, executed: Executed) -> None:
-        self._executed = executed
-        self._page: Page | None = None
-
-    def __call__(self, number: int) -> set[int]:
-        try:
-            if self._page is None:
-                self._page = Page(source_cells(self._executed))
-            page = self._page
-            return {page.statements[i].cell + 1 for i in page.needed(number - 1)}
-        except NoFaithfulProgram:
-            return set(range(1, number))  # it cannot be told: all of them

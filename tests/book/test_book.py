@@ -6,14 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from executed_book import book as module
-from executed_book.book import Book, ExecutedPage, Needs, book_from_cache
+from executed_book.book import Book, ExecutedPage, book_from_cache
 from executed_book.checking.elsewhere import Record
 from executed_book.errors import BookError
-from executed_book.model import Cell, Provenance, Run, to_plain
-from executed_book.programs import NoFaithfulProgram
-from executed_book.programs.snippets import Snippets
-from executed_book.running.store import NOTHING, Store
+from executed_book.model import Cell, Provenance, Run
+from executed_book.programs import NoFaithfulProgram, snippets
+from executed_book.programs.snippets import NeededCells, Snippets
+from executed_book.reading.pages import find_chapters
+from executed_book.running.chapters import Finished
+from executed_book.running.runs import KeptRuns
+from executed_book.running.store import NOTHING
 from executed_book.settings import Settings
 
 from .made import GPU, chapter, executed, gave, printed
@@ -38,12 +40,10 @@ def test_what_has_not_run_is_missing(settings):
 
 def keep_run(settings: Settings, number_of_cells: int) -> None:
     """Keep a run of the chapter as a build would, with so many results."""
-    building = module._Building(settings, module.Progress())
-    building._read()
     results = (gave(printed("kept\n")),) * number_of_cells
     run = Run("one", 0, Provenance("cpu", "cpu", 1, "1", "1", "3"), (), results)
-    entry = {"run": to_plain(run), "depends": NOTHING}
-    Store(settings.cache, settings.project).save("one", building.keys["one"], entry)
+    [chapter] = find_chapters(settings.source)
+    KeptRuns(settings).save(chapter, Finished(run, NOTHING))
 
 
 def test_what_has_run_is_taken_with_its_page(settings):
@@ -111,6 +111,6 @@ def test_where_it_cannot_be_told_a_cell_needs_all_before_it(monkeypatch):
     def refuse(cells: object) -> None:
         raise NoFaithfulProgram(2, 1, 1, "a magic")
 
-    monkeypatch.setattr(module, "Page", refuse)
+    monkeypatch.setattr(snippets, "Page", refuse)
     made = executed(chapter("x = 1", "y = 2", "x + 1"), gave(), gave(), gave())
-    assert Needs(made)(3) == {1, 2}
+    assert NeededCells(made)(3) == {1, 2}

@@ -13,13 +13,13 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..book import Needs, execute
+from ..book import execute
 from ..checking.elsewhere import is_same, still_holding
 from ..checking.rules import check_run, failed
 from ..checking.stored import (
     accepted_path,
     is_accepted,
-    read_page,
+    read_outputs,
     recorded_page,
     stored_path,
     write_page,
@@ -28,6 +28,7 @@ from ..errors import BookError, PageError
 from ..files import file_name, write_whole
 from ..model import Chapter, Executed
 from ..plurals import counted
+from ..programs.snippets import NeededCells
 from ..running.fingerprint import installed_version
 from ..running.progress import Progress
 from ..running.workers import worker_environment
@@ -142,7 +143,7 @@ class _Recording:
     def _store(self, executed: Executed) -> None:
         """Write the file of a chapter that ran to its end, and account for it."""
         here = _with_provenance(executed, self._driver)
-        chapter, needs = here.chapter, Needs(here)
+        chapter, needs = here.chapter, NeededCells(here)
         failures, spoilt = failed(here, needs)
         errors = failures + check_run(here, self.settings.rules, spoilt)
         wrong = {_cell_at(chapter, error.line): error for error in reversed(errors)}
@@ -176,7 +177,7 @@ class _Recording:
             path = accepted_path(self.folder, docname, jax) or path
         if not path.exists():
             return set()
-        stored = still_holding(read_page(path), executed, Needs(executed))
+        stored = still_holding(read_outputs(path), executed, NeededCells(executed))
         return {c.number for c, r in executed if is_same(stored.get(c.number), r)}
 
     def _keep_log(self, executed: Executed) -> None:

@@ -149,3 +149,21 @@ def _parts(executed: Executed) -> list[SourceCell | str]:
         for part in executed.chapter.parts
         if isinstance(part, Cell) or part.kind == "markdown"
     ]
+
+
+class NeededCells:
+    """Which cells a cell needs, worked out once it is asked for."""
+
+    def __init__(self, executed: Executed) -> None:
+        self._executed = executed
+
+    @functools.cached_property
+    def _page(self) -> Page:
+        return Page(source_cells(self._executed))
+
+    def __call__(self, number: int) -> set[int]:
+        try:
+            page = self._page
+            return {page.statements[i].cell + 1 for i in page.needed(number - 1)}
+        except NoFaithfulProgram:
+            return set(range(1, number))  # it cannot be told: all of them
