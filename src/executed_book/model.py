@@ -85,7 +85,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Statement:
+class Sentence:
     """A sentence of running text, and the checks that would fail if it were false.
 
     `exempt` is what it is instead of a claim: "definition", "instruction" or "title".
@@ -136,7 +136,7 @@ class Chapter:
     limit: float | None = None
     platform: str | None = None
     metadata: dict[str, Any] = field(default_factory=dict, hash=False)
-    statements: tuple[Statement, ...] = ()
+    sentences: tuple[Sentence, ...] = ()
 
     @functools.cached_property
     def cells(self) -> tuple[Cell, ...]:

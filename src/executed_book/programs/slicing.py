@@ -43,7 +43,7 @@ class NoFaithfulProgram(Exception):
 
 
 @dataclass(frozen=True)
-class CodeStatement:
+class Statement:
     """One top-level statement of a page's cells.
 
     Attributes:
@@ -77,7 +77,7 @@ class Page:
 
     def __init__(self, cells: Sequence[SourceCell]) -> None:
         self.cells = [parse(cell) for cell in cells]
-        self.statements: list[CodeStatement] = []
+        self.statements: list[Statement] = []
         self.effects: list[Effects] = []
         inside = (
             n for cell in self.cells for node in cell.nodes for n in ast.walk(node)
@@ -91,7 +91,7 @@ class Page:
             for node in cell.nodes:
                 self._add(k, node)
 
-    def of(self, cell: int) -> list[CodeStatement]:
+    def of(self, cell: int) -> list[Statement]:
         """The statements of one cell."""
         return [s for s in self.statements if s.cell == cell]
 
@@ -150,7 +150,7 @@ class Page:
 
     # -- what the text of a program asks
 
-    def is_silent(self, statement: CodeStatement) -> bool:
+    def is_silent(self, statement: Statement) -> bool:
         """Whether a statement prints nothing when a program runs it again."""
         effects = self.effects[statement.index]
         # Where a cell printed and nothing in it is known to, a library was asked to.
@@ -164,7 +164,7 @@ class Page:
         nodes = (s.node for s in self.statements if s.is_import)
         return dict(pair for node in nodes for pair in imports(node))  # type: ignore[arg-type]
 
-    def may_move(self, statement: CodeStatement) -> bool:
+    def may_move(self, statement: Statement) -> bool:
         """Whether a statement is an import that may move above other statements.
 
         Its names must hold nothing else, not even a built-in function, before it.
@@ -240,7 +240,7 @@ class Page:
         first = min([node.lineno, *(d.lineno for d in decorators)])
         last = node.end_lineno or node.lineno
         index, raises = len(self.statements), cell.source.raises is not None
-        statement = CodeStatement(
+        statement = Statement(
             *(index, k, node, first, last, frozenset(bound_names([node]))),
             fails=raises and first <= cell.fails_at <= last,
             runs=not raises or first <= cell.fails_at,
@@ -248,7 +248,7 @@ class Page:
         self.statements.append(statement)
         self.effects.append(self._follow(statement) if statement.runs else Effects())
 
-    def _follow(self, statement: CodeStatement) -> Effects:
+    def _follow(self, statement: Statement) -> Effects:
         scope = self._scope
         before = dict(scope.names), dict(scope.histories)
         follower = Follower(scope)
@@ -264,7 +264,7 @@ class Page:
         effects.remember(scope, statement.index)
         return effects
 
-    def _is_setting(self, statement: CodeStatement, effects: Effects) -> bool:
+    def _is_setting(self, statement: Statement, effects: Effects) -> bool:
         """Whether later cells may rely on a statement without naming it."""
         node = statement.node
         if isinstance(node, ast.Import):

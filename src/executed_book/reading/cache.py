@@ -18,7 +18,7 @@ from pathlib import Path
 
 from ..errors import PageError
 from ..files import file_name, write_whole
-from ..model import Chapter, Statement
+from ..model import Chapter, Sentence
 from ..settings import Settings
 from .chapters import Reading, decode, docname_of, read_page
 
@@ -26,7 +26,7 @@ from .chapters import Reading, decode, docname_of, read_page
 _LOADS = re.compile(r"^[ \t]*:?load:(.*)$", re.MULTILINE)
 
 #: What is read of a page: the chapter if it is one, its sentences, whether it counts.
-Read = tuple[Chapter | None, tuple[Statement, ...], bool]
+Read = tuple[Chapter | None, tuple[Sentence, ...], bool]
 
 
 def read_once(path: Path, settings: Settings) -> Reading:
@@ -48,7 +48,7 @@ def read_once(path: Path, settings: Settings) -> Reading:
         return Reading(path, settings, *cached)
     reading = read_page(path, settings, text)
     if not reading.errors:
-        _save(file, key, (reading.chapter, reading.statements, reading.has_counts))
+        _save(file, key, (reading.chapter, reading.sentences, reading.has_counts))
     return reading
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import PageError
-from ..model import Cell, Chapter, Prose, Statement, Value
+from ..model import Cell, Chapter, Prose, Sentence, Value
 from ..settings import Settings
 from .markdown import SPAN, Stretch, running_text, stretches
 from .notebooks import NotANotebook, notebook_stretches
@@ -21,7 +21,7 @@ from .options import (
     page_options,
 )
 from .prose import check_prose
-from .statements import StatementReader
+from .sentences import SentenceReader
 
 _ROLES = frozenset({"value", "measured", "eval"})
 
@@ -36,7 +36,7 @@ class Reading:
     path: Path
     settings: Settings
     chapter: Chapter | None = None
-    statements: tuple[Statement, ...] = ()
+    sentences: tuple[Sentence, ...] = ()
     has_counts: bool = False
     errors: list[PageError] = field(default_factory=list)
 
@@ -45,12 +45,12 @@ class Reading:
         """The page's name for Sphinx."""
         return docname_of(self.path, self.settings.source)
 
-    def read_statements(self, pieces: Iterable[Stretch]) -> None:
+    def read_sentences(self, pieces: Iterable[Stretch]) -> None:
         """Note the sentences of the page, and the checks that they name."""
         claims = self.settings.claims
         under, after = (frozenset(claims.get(key, ())) for key in ("under", "after"))
-        reader = StatementReader(self.path, under, after)
-        self.statements = reader.read(pieces)
+        reader = SentenceReader(self.path, under, after)
+        self.sentences = reader.read(pieces)
         self.errors += reader.errors
 
     def check_prose(self, running: Iterable[tuple[int, str]]) -> None:
@@ -111,7 +111,7 @@ def _read_markdown(text: str, reading: Reading) -> None:
         pieces = stretches(body, front_lines + 1)
         reading.errors += _not_executing(path, pieces)
         reading.check_prose(running_text(body, front_lines + 1))
-        reading.read_statements(pieces)
+        reading.read_sentences(pieces)
         return
     reading.errors += check_kernel(front, text, path)
     pieces = stretches(body, front_lines + 1)
@@ -171,7 +171,7 @@ def _take(
         fields, wrong = cell_options(piece, path, is_strict)
         reading.errors += wrong
         parts.append(Cell(number, piece.text, piece.line, **fields))
-    reading.read_statements(pieces)
+    reading.read_sentences(pieces)
     reading.chapter = Chapter(
         docname=reading.docname,
         path=path,
@@ -179,7 +179,7 @@ def _take(
         parts=tuple(parts),
         leading=tuple(leading),
         metadata=metadata,
-        statements=reading.statements,
+        sentences=reading.sentences,
         **options,
     )
 

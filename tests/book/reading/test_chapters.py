@@ -69,8 +69,8 @@ def test_a_page_without_a_format_has_no_chapter_and_may_have_no_cell(tmp_path):
 
 def test_sentences_are_read_on_pages_of_either_kind(tmp_path):
     for text in ("Every one. {check}`a`\n", FRONT + "Every one. {check}`a`\n"):
-        [statement] = read(tmp_path, text).statements
-        assert (statement.text, statement.checks) == ("Every one.", ("a",))
+        [sentence] = read(tmp_path, text).sentences
+        assert (sentence.text, sentence.checks) == ("Every one.", ("a",))
 
 
 def test_a_role_that_needs_a_running_kernel_is_refused(tmp_path):

@@ -10,7 +10,7 @@ import pytest
 
 from executed_book.book import ExecutedPage
 from executed_book.checking.elsewhere import Record
-from executed_book.model import Cell, Prose, Statement
+from executed_book.model import Cell, Prose, Sentence
 from executed_book.programs import Page, Programs
 from executed_book.programs.cells import SourceCell
 from executed_book.programs.snippets import Snippets
@@ -31,7 +31,7 @@ PARTS = (
 CHAPTER = chapter(
     parts=PARTS,
     metadata={"title": "T", "kernelspec": {"name": "other"}},
-    statements=(Statement("S.", 4, ("odd",)),),
+    sentences=(Sentence("S.", 4, ("odd",)),),
 )
 
 
