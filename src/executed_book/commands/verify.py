@@ -18,12 +18,8 @@ from ..running.progress import Progress
 from ..settings import Settings
 
 
-def verify(
-    settings: Settings, progress: Progress, longest: float = float("inf")
-) -> None:
+def verify(settings: Settings, progress: Progress) -> None:
     """Run the programs whose verdicts are missing or stale, and keep what they gave.
-
-    Programs that are expected to run for more than `longest` seconds go on waiting.
 
     Raises:
         BookError: a chapter fails, or a program does not give what its page shows.
@@ -43,7 +39,7 @@ def verify(
             for docname in sorted(waiting)
             for offer in book.offers[docname]
         ]
-        programs.verify_offers(offers, settings.jobs, progress, longest)
+        programs.verify_offers(offers, settings.jobs, progress)
     _forget(settings, book)
     progress.note(book.count_programs())
     raise_all(_failed(book))

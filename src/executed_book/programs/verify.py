@@ -65,7 +65,6 @@ class Offer:
         program: the program, for one of a cell; None for a script.
         programs: what makes programs of its page, for one of a cell.
         varies: whether its cell may show something else each time.
-        seconds: how long it is expected to run, as its cells did on the page.
         values: what the names that its cell binds hold on the page.
     """
 
@@ -77,7 +76,6 @@ class Offer:
     program: Program | None = None
     programs: Callable[[], Programs] | None = None
     varies: bool = False
-    seconds: float = 0.0
     values: Descriptions = field(default_factory=dict)
 
     @property
@@ -130,17 +128,11 @@ def offers_of(
             continue
         gives = None if cell.varies else printed_text(result.outputs)
         promise = Promise(program.text, gives, raised(cell, result))
-        cells = {program.cell, *(k for k, _ in program.earlier)}
-        seconds = sum(executed.run.results[k].seconds for k in cells)
-        offers.append(
-            Offer(
-                *(path, cell.line, f"cell {cell.number}", promise, verdicts),
-                *(program, programs, cell.varies, seconds),
-            )
-        )
+        about = path, cell.line, f"cell {cell.number}", promise, verdicts
+        offers.append(Offer(*about, program, programs, cell.varies))
     if snippets.script:
-        promise, seconds = Promise(snippets.script), executed.run.seconds
-        offers.append(Offer(path, 1, "script", promise, verdicts, seconds=seconds))
+        script = Promise(snippets.script)
+        offers.append(Offer(path, 1, "script", script, verdicts))
     return offers
 
 
@@ -238,21 +230,14 @@ def _outcome(offer: Offer, ran: Ran) -> _Outcome:
     return _Outcome(offer.promise.problem(ran), frozenset(other), ran)
 
 
-def verify_offers(
-    offers: Iterable[Offer],
-    jobs: int,
-    progress: Progress,
-    longest: float = float("inf"),
-) -> None:
+def verify_offers(offers: Iterable[Offer], jobs: int, progress: Progress) -> None:
     """Run the offers that lack a verdict; what they gave is kept one by one.
-
-    Those that are expected to run for more than `longest` seconds go on waiting.
 
     Raises:
         BookError: Python cannot import what programs need.
         KeyboardInterrupt: as pressed; what has been run is kept.
     """
-    waiting = [o for o in offers if o.verdict is None and o.seconds <= longest]
+    waiting = [offer for offer in offers if offer.verdict is None]
     if not waiting:
         return
     with progress.steps(len(waiting), "programs run alone") as step:
