@@ -98,13 +98,11 @@ class Book:
 
     def count_cells(self) -> str:
         """How many cells there are, and how many of them may vary, in words."""
-        cells = [cell for chapter in self.chapters for cell in chapter.cells]
-        measured = sum("measured" in cell.tags for cell in cells)
-        device = sum("device" in cell.tags - {"measured"} for cell in cells) - sum(
-            cell.tags >= {"device", "measured"} for cell in cells
-        )
+        tags = [cell.tags for chapter in self.chapters for cell in chapter.cells]
+        measured = sum("measured" in one for one in tags)
+        device = sum("device" in one and "measured" not in one for one in tags)
         return (
-            f"{counted(len(cells), 'cell')}: {len(cells) - measured - device} give the"
+            f"{counted(len(tags), 'cell')}: {len(tags) - measured - device} give the"
             f" same every time, {measured} are marked as measured, {device} as"
             " depending on the device"
         )

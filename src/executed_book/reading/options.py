@@ -36,17 +36,26 @@ _NOTES = frozenset(
     | {"jp-MarkdownHeadingCollapsed", "colab_type", "ExecuteTime"}
 )
 
-#: Options that are text.
-_TEXTS = (
-    *("raises", "warns", "alt", "check", "no-program", "fails-on", "load", "needs"),
-    "needs-not",
+_ANNOUNCEMENT = re.compile(r"[\w.]+(: \S|$)")
+_ANNOUNCED = (
+    'write it as :{name}: "Class: words of its message", or the class alone where it'
+    " has no message"
 )
 
-#: Platforms and a reason.
-_PLATFORMS = re.compile(r"[a-z]+(, *[a-z]+)*: \S")
-
-_ANNOUNCEMENT = re.compile(r"[\w.]+(: \S|$)")
-_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+#: Options that are text: how that begins, and how it is to be written.
+_TEXTS = {
+    "raises": (_ANNOUNCEMENT, _ANNOUNCED),
+    "warns": (_ANNOUNCEMENT, _ANNOUNCED),
+    "check": (
+        re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*\Z"),
+        "name it in small letters, digits and hyphens: :check: carry-type",
+    ),
+    "fails-on": (
+        re.compile(r"[a-z]+(, *[a-z]+)*: \S"),
+        'write it as :fails-on: "gpu: why it cannot run there"',
+    ),
+    **dict.fromkeys(("alt", "no-program", "load", "needs", "needs-not"), (None, "")),
+}
 
 
 def front_matter(text: str, path: Path) -> tuple[dict[str, Any], int]:
@@ -181,28 +190,14 @@ def cell_options(
         for tag in sorted(tags - TAGS):
             wrong(*_unknown("tag", tag, TAGS))
     texts: dict[str, Any] = {}
-    for name in _TEXTS:
+    for name, (pattern, hint) in _TEXTS.items():
         value = options.get(name)
         if value is not None and not isinstance(value, str):
             wrong(
                 f"option {name!r} is not text", f'put it in quotes: :{name}: "{value}"'
             )
-        elif name in ("raises", "warns") and value and not _ANNOUNCEMENT.match(value):
-            wrong(
-                f"option {name!r} is {value!r}",
-                f'write it as :{name}: "Class: words of its message", or the class'
-                " alone where it has no message",
-            )
-        elif name == "check" and value and not _NAME.fullmatch(value):
-            wrong(
-                f"option 'check' is {value!r}",
-                "name it in small letters, digits and hyphens: :check: carry-type",
-            )
-        elif name == "fails-on" and value and not _PLATFORMS.match(value):
-            wrong(
-                f"option {name!r} is {value!r}",
-                'write it as :fails-on: "gpu: why it cannot run there"',
-            )
+        elif pattern is not None and value and not pattern.match(value):
+            wrong(f"option {name!r} is {value!r}", hint.format(name=name))
         else:
             texts[name.replace("-", "_")] = value
     texts.pop("load", None)
