@@ -83,7 +83,8 @@ def running(monkeypatch):
     """Run a command that does this; its exit status."""
 
     def run(does: Any, **more: Any) -> int:
-        monkeypatch.setattr(line, "_execute", lambda options, progress: does())
+        command = lambda options, progress: does(), ""
+        monkeypatch.setitem(line._COMMANDS, "execute", command)
         return main(["execute"], **more)
 
     return run
