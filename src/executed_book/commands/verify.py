@@ -39,7 +39,8 @@ def verify(settings: Settings, progress: Progress) -> None:
             for docname in sorted(waiting)
             for offer in book.offers[docname]
         ]
-        programs.verify_offers(offers, settings.jobs, progress)
+        memory = settings.memory_bytes
+        programs.verify_offers(offers, settings.jobs, progress, memory)
     _forget(settings, book)
     progress.note(book.count_programs())
     raise_all(_failed(book))

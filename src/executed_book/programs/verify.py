@@ -205,11 +205,15 @@ class _Trial(ProgramTask):
     """One program, run as readers run it; `tell` is given what came of it."""
 
     def __init__(
-        self, offer: Offer, text: str, tell: Callable[[Offer, _Outcome], None]
+        self,
+        offer: Offer,
+        text: str,
+        memory: float,
+        tell: Callable[[Offer, _Outcome], None],
     ) -> None:
         names = offer.values if offer.promise.raises is None else ()
         text += describing_code(names) if names else ""
-        super().__init__(text, fresh=sets_environment(text), limit=LIMIT)
+        super().__init__(text, fresh=sets_environment(text), limit=LIMIT, memory=memory)
         self._offer, self._tell = offer, tell
 
     def ended(self, worker: Worker, status: int | None, late: bool) -> bool:
@@ -230,8 +234,15 @@ def _outcome(offer: Offer, ran: Ran) -> _Outcome:
     return _Outcome(offer.promise.problem(ran), frozenset(other), ran)
 
 
-def verify_offers(offers: Iterable[Offer], jobs: int, progress: Progress) -> None:
+def verify_offers(
+    offers: Iterable[Offer],
+    jobs: int,
+    progress: Progress,
+    memory: float = float("inf"),
+) -> None:
     """Run the offers that lack a verdict; what they gave is kept one by one.
+
+    A program that holds more than `memory` bytes is ended.
 
     Raises:
         BookError: Python cannot import what programs need.
@@ -242,8 +253,10 @@ def verify_offers(offers: Iterable[Offer], jobs: int, progress: Progress) -> Non
         return
     with progress.steps(len(waiting), "programs run alone") as step:
         with run_folder() as folder:
-            failed = _run(waiting, jobs, compiled_into(folder / "compiled"), step)
-        failed = _run(failed, 1, {}, lambda: None)
+            failed = _run(
+                waiting, jobs, compiled_into(folder / "compiled"), memory, step
+            )
+        failed = _run(failed, 1, {}, memory, lambda: None)
     if not failed:
         return
     with open_workers({}) as workers:
@@ -251,7 +264,7 @@ def verify_offers(offers: Iterable[Offer], jobs: int, progress: Progress) -> Non
             progress.note(
                 f"  {offer.path.stem}, {offer.what}: looking for what it needs"
             )
-            _repair(offer, workers)
+            _repair(offer, workers, memory)
 
 
 def compiled_into(folder: Path) -> dict[str, str]:
@@ -267,6 +280,7 @@ def _run(
     offers: Sequence[Offer],
     jobs: int,
     variables: dict[str, str],
+    memory: float,
     step: Callable[[], None],
 ) -> list[Offer]:
     """Run all; note those that hold, return the others."""
@@ -279,7 +293,7 @@ def _run(
             failed.append(offer)
         step()
 
-    tasks = [_Trial(offer, offer.promise.text, tell) for offer in offers]
+    tasks = [_Trial(offer, offer.promise.text, memory, tell) for offer in offers]
     if tasks:
         with open_workers(variables) as workers:
             Pool(workers, jobs).run(tasks)
@@ -300,14 +314,14 @@ def _note(offer: Offer, added: Places = (), unstable: Iterable[str] = ()) -> Non
 # -- lengthening what does not hold
 
 
-def _repair(offer: Offer, workers: Workers) -> None:
+def _repair(offer: Offer, workers: Workers, memory: float) -> None:
     """Find the nearest earlier statements with which an offer holds."""
 
     def attempt(added: Places) -> _Outcome:
         program = offer.with_added(added) if added else None
         text = offer.promise.text if program is None else program.text
         outcomes: list[_Outcome] = []
-        trial = _Trial(offer, text, lambda _, outcome: outcomes.append(outcome))
+        trial = _Trial(offer, text, memory, lambda _, got: outcomes.append(got))
         Pool(workers, 1).run([trial])
         return outcomes[0]
 

@@ -12,6 +12,7 @@ from ..model import Chapter
 from ..settings import Settings
 from .cache import read_once
 from .chapters import Reading, docname_of, read_page
+from .options import of_myst_nb
 
 #: Files with these endings may hold code cells.
 SUFFIXES = (".md", ".ipynb")
@@ -35,7 +36,11 @@ def find_pages(settings: Settings) -> list[Path]:
 
 
 def read_pages(settings: Settings) -> list[Reading]:
-    """Every page that is not left as it is, sorted, and what is wrong with it."""
+    """Every page, sorted, and what is wrong with it.
+
+    Pages that match a pattern in `settings.not_executed`, or say so themselves, are
+    left as they are.
+    """
     left_alone = Matcher(list(settings.not_executed))
     readings: list[Reading] = []
     first: dict[str, Path] = {}
@@ -48,7 +53,11 @@ def read_pages(settings: Settings) -> list[Reading]:
             )
             readings.append(Reading(path, settings, errors=[error]))
         elif not left_alone(path.relative_to(settings.source).as_posix()):
-            readings.append(read_once(path, settings))
+            reading = read_once(path, settings)
+            asked = of_myst_nb(reading.chapter.metadata) if reading.chapter else {}
+            # YAML takes off for False.
+            if asked.get("execution_mode") not in ("off", False):
+                readings.append(reading)
     return readings
 
 
