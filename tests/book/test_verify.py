@@ -121,7 +121,7 @@ def test_a_program_that_holds_too_much_memory_is_ended_and_says_so(opened):
     grows = "import time\nheld = []\nwhile len(held) < 10**4:\n"
     grows += "    time.sleep(0.005)\n    held.append(b'x' * 10**7)"
     offer = page_offer(opened(), [grows], "")
-    verify([offer], 1, Progress(), memory=1e9)
+    verify_offers([offer], 1, Progress(), memory=1e9)
     assert offer.verdict.word == DIFFERS
     assert "stopped with over 1 GB of memory" in str(offer.error)
 
