@@ -114,7 +114,7 @@ FAULTS = {
     "drops": fault(
         "while True:\n    print(1)",
         words="printed over 1,000,000 characters",
-        front="---\nfile_format: mystnb\nexecuted_book: {limit: 30}\n---\n\n",
+        front="---\nfile_format: mystnb\nexecuted_book: {limit: 120}\n---\n\n",
     ),
     "greedy": fault(
         "try:\n    print('x' * 2_000_000)\nexcept Exception:\n    print('caught')",
