@@ -17,6 +17,7 @@ from .options import (
     check_kernel,
     executes,
     front_matter,
+    language_of,
     line_of,
     of_myst_nb,
     page_options,
@@ -142,6 +143,11 @@ def _read_notebook(text: str, reading: Reading) -> None:
             "save it anew from Jupyter, or remove it",
         ) from None
     # Whoever wrote the notebook had a kernel of some name: cells run in our Python.
+    if not language_of(metadata).lower().startswith(("python", "ipython")):
+        raise PageError(
+            *(reading.path, 1, f"its cells are written in {language_of(metadata)}"),
+            "name the page in nb_execution_excludepatterns: it is shown as it is",
+        )
     metadata = {k: v for k, v in metadata.items() if k != "kernelspec"}
     _take(text, metadata, pieces, reading)
 

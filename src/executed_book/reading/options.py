@@ -125,6 +125,13 @@ def check_kernel(
         )
 
 
+def language_of(metadata: dict[str, Any]) -> str:
+    """The language that a notebook says its cells are written in."""
+    said = _mapping(metadata.get("kernelspec")).get("language")
+    said = said or _mapping(metadata.get("language_info")).get("name")
+    return str(said or "python")
+
+
 def of_myst_nb(metadata: dict[str, Any]) -> dict[str, Any]:
     """What a page says in `mystnb: {...}`, MyST-NB's options for this page."""
     return _mapping(metadata.get("mystnb"))
