@@ -24,6 +24,8 @@ from executed_book.programs import (
 )
 from executed_book.running.programs import run_programs
 
+pytestmark = pytest.mark.usefixtures("ready_workers")
+
 # Small pages of every kind that the book has. A line `# %%` begins a cell, and may
 # announce its failure or give its tags; of a cell with the tag `figure` the prompt of
 # older Pythons shows what the drawing calls return.

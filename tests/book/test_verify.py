@@ -21,6 +21,8 @@ from executed_book.programs.verify import Offer, count, unverified, verify_offer
 from executed_book.running.programs import Ran
 from executed_book.running.progress import Progress
 
+pytestmark = pytest.mark.usefixtures("ready_workers")
+
 
 def ran(stdout: str = "", raised: str | None = None, status: int = 0) -> Ran:
     return Ran(stdout, "", raised, status, stopped="", seconds=0.1)
