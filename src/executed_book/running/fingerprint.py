@@ -166,22 +166,22 @@ def _value_digest(value: str | None) -> str | None:
 
 def holds(depends: Depends, project: Path) -> bool:
     """Whether what something depended on is still as it was."""
-    return all(now == known for now, known in _now_and_then(depends, project))
+    return all(now == before for now, before in _now_and_then(depends, project))
 
 
 def _now_and_then(
     depends: Depends, project: Path
 ) -> Iterator[tuple[str | None, str | None]]:
     """Each thing that something depended on, as it is now and as it was."""
-    for name, known in depends["distributions"].items():
-        yield installed_version(name), known
-    for name, known in depends["files"].items():
-        yield file_digest(project / name), known
-    for name, known in depends["folders"].items():
-        yield _listing_digest(project / name), known
+    for name, before in depends["distributions"].items():
+        yield installed_version(name), before
+    for name, before in depends["files"].items():
+        yield file_digest(project / name), before
+    for name, before in depends["folders"].items():
+        yield _listing_digest(project / name), before
     variables = worker_environment() if depends["variables"] else {}
-    for name, known in depends["variables"].items():
-        yield _value_digest(variables.get(name)), known
+    for name, before in depends["variables"].items():
+        yield _value_digest(variables.get(name)), before
 
 
 @functools.cache
