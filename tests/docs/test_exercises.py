@@ -61,7 +61,7 @@ def _is_store(node: ast.AST) -> bool:
 
 
 def test_each_exercise_has_a_solution_that_checks_it():
-    for chapter in find_chapters(DOCS)[0]:
+    for chapter in find_chapters(DOCS):
         for exercise, solution in pairs(chapter):
             place = f"docs/{chapter.docname}.md:{exercise.line}"
             assert "assert " in solution.source, (
@@ -90,7 +90,7 @@ class Unsolved(Promise):
     ],
 )
 def test_an_unsolved_exercise_fails(status: int, raised: str | None, words: str | None):
-    ran = Ran("", "", raised, status, timed_out=False, seconds=0.1)
+    ran = Ran("", "", raised, status, stopped="", seconds=0.1)
     problem = Unsolved("").problem(ran)
     assert words in problem if words else problem is None
 
