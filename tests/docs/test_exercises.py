@@ -17,7 +17,7 @@ from executed_book.reading.pages import find_chapters
 from executed_book.running.programs import Ran
 from executed_book.running.progress import Progress
 
-from .conftest import DOCS
+from .conftest import DOCS, LONG
 
 
 def pairs(chapter: Chapter) -> list[tuple[Cell, Cell]]:
