@@ -89,10 +89,10 @@ class Statement:
     """A sentence of running text, and the checks that would fail if it were false.
 
     `exempt` is what it is instead of a claim: "definition", "instruction" or "title".
-    `is_universal` says that it speaks of all of something; `claim` is the line that a
-    claim begins on, for a sentence of one that each needs a check: see the option
-    `claims`. `vouched` are the checks that the last sentence of its paragraph names:
-    they hold it too, if it names none.
+    `is_universal` says that it speaks of all of something; `claim` is the line where a
+    claim begins that needs a check, for a sentence of one: see the option `claims`.
+    `vouched` are the checks that the last sentence of its paragraph, or else of its
+    claim, names: they hold it too, if it names none.
     """
 
     text: str
@@ -105,7 +105,7 @@ class Statement:
 
     @property
     def is_bound(self) -> bool:
-        """Whether a check holds it, its own or its paragraph's."""
+        """Whether a check holds it, its own or one that vouches for it."""
         return bool(self.checks or self.vouched)
 
 

@@ -73,9 +73,9 @@ OPTIONS = (
         "claims",
         {},
         _are_claims,
-        "a dict that says which lines need a check each: 'under', titles of sections,"
-        " means their list items; 'after', bold words, the paragraphs that begin with"
-        " them; 'rows', patterns of pages, the rows of tables that their cells show",
+        "a dict that says what needs a check: 'under', titles of sections, means their"
+        " lists; 'after', bold words, the paragraphs of a section that begin with them;"
+        " 'rows', patterns of pages, the rows of tables that their cells show",
     ),
     Option(
         "bound",

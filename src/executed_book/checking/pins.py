@@ -100,6 +100,6 @@ def _compared(
         chapter.path,
         cell.line if cell else 1,
         f"cell {cell.number if cell else 0} does not give what is pinned",
-        f"mend the cell; or if the new outputs are right, {_ACCEPT}",
+        f"correct the cell; or if the new outputs are right, {_ACCEPT}",
         detail,
     )

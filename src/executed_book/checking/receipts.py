@@ -49,7 +49,7 @@ class Counts:
         universal: the sentences in universal words that claim something.
         universal_bound: those of them that a check holds, theirs or the paragraph's.
         definition, instruction, title: universal sentences marked as such.
-        lines: the lines of lists, paragraphs and tables that need a check each.
+        lines: the lists, paragraphs and rows of tables that need a check each.
         lines_bound: those of them that have one.
     """
 
@@ -161,7 +161,7 @@ def _assertions(page: PageText, store: Store) -> list[list[Assertion]]:
 
 def false_sentences(chapter: Chapter, cell: Cell) -> str:
     """What a failure of a cell makes false, as the end of a message of that failure."""
-    named = [s for s in chapter.statements if cell.check and cell.check in s.checks]
+    named = [s for s in chapter.statements if cell.check in (s.checks or s.vouched)]
     said = "; ".join(f"line {s.line}, {_quoted(s)}" for s in named)
     return f", so that this does not hold: {said}" if said else ""
 
@@ -179,12 +179,10 @@ def unbound(page: PageText) -> Iterator[PageError]:
         if statement.is_universal and not statement.is_bound and not statement.exempt:
             word = "no check holds this sentence"
             yield _loose(page, statement, word)
-    for line, parts in _claims(page.statements).items():
-        if not any(part.checks for part in parts) and not any(
-            part.is_universal and not part.exempt for part in parts
-        ):
-            first = next(part for part in parts if part.line >= line)
-            yield _loose(page, first, "no check holds this line")
+    for parts in _claims(page.statements):
+        loose = [part for part in parts if not part.is_bound]
+        if loose and not any(part.is_universal and not part.exempt for part in loose):
+            yield _loose(page, loose[0], "no check holds this line")
 
 
 def _loose(page: PageText, statement: Statement, what: str) -> PageError:
@@ -231,13 +229,13 @@ def _is_named(chapter: Chapter, cell: Cell) -> bool:
     return any(cell.check in s.checks for s in chapter.statements if cell.check)
 
 
-def _claims(statements: Iterable[Statement]) -> dict[int, list[Statement]]:
-    """The sentences of each line that needs a check, by where it begins."""
+def _claims(statements: Iterable[Statement]) -> Collection[list[Statement]]:
+    """The sentences of each list or paragraph that needs a check."""
     claims: dict[int, list[Statement]] = {}
     for statement in statements:
         if statement.claim is not None:
             claims.setdefault(statement.claim, []).append(statement)
-    return claims
+    return claims.values()
 
 
 # -- how many there are
@@ -249,7 +247,7 @@ def count_claims(page: PageText, executed: Executed | None, has_rows: bool) -> C
     universal = [s for s in statements if s.is_universal]
     marked = Counter(s.exempt for s in universal)
     claiming = [s for s in universal if not s.exempt]
-    claims = _claims(statements).values()
+    claims = _claims(statements)
     tables = list(_tables(executed)) if executed is not None and has_rows else []
     named = [rows for cell, rows in tables if _is_named(executed.chapter, cell)]  # type: ignore[union-attr]
     return Counts(
@@ -261,7 +259,7 @@ def count_claims(page: PageText, executed: Executed | None, has_rows: bool) -> C
         instruction=marked["instruction"],
         title=marked["title"],
         lines=len(claims) + sum(rows for _, rows in tables),
-        lines_bound=sum(any(s.checks for s in c) for c in claims) + sum(named),
+        lines_bound=sum(all(s.is_bound for s in c) for c in claims) + sum(named),
     )
 
 

@@ -103,7 +103,7 @@ def record(settings: Settings, progress: Progress) -> None:
     if surprises and not is_on_cpu:  # what another release breaks is what is asked for
         raise BookError(
             f"{surprises} cells or chapters failed; all others are recorded\n"
-            "    → mend them; or where one cannot run here, say so in its cell:"
+            "    → correct them; or where one cannot run here, say so in its cell:"
             ' :fails-on: "gpu: why"'
         )
 

@@ -103,7 +103,7 @@ def decode(path: Path) -> str:
         ) from None
     except OSError as error:
         raise PageError(
-            path, 1, f"cannot be read: {error.strerror}", "mend or remove it"
+            path, 1, f"cannot be read: {error.strerror}", "correct or remove it"
         ) from None
     return text.replace("\r\n", "\n").replace("\r", "\n")
 

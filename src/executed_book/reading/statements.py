@@ -46,8 +46,8 @@ _LEAD = re.compile(r"\*\*([^*]+)\*\*\s*")
 class StatementReader:
     """Reads the pieces of one page in their order.
 
-    `under` are titles of sections whose list items are claims, `after` bold words that
-    a paragraph begins with if it is one.
+    `under` are titles of sections whose lists are claims, `after` bold words that the
+    paragraphs of a claim begin with: one claim in each section.
     """
 
     path: Path
@@ -55,32 +55,35 @@ class StatementReader:
     after: frozenset[str] = frozenset()
     errors: list[PageError] = field(default_factory=list)
     _title: str = ""
-    _claim: int | None = None
+    _list: int | None = None
+    _led: int | None = None
 
     def read(self, pieces: Iterable[Stretch]) -> tuple[Statement, ...]:
         """The sentences of the pieces that are no cells."""
-        texts = [piece for piece in pieces if piece.kind == "markdown"]
+        found = [
+            statement
+            for piece in pieces
+            if piece.kind == "markdown"
+            for statement in self._text(piece.tokens, piece.first, True)
+        ]
+        ends = {one.claim: one.checks for one in found if one.claim is not None}
         return tuple(
-            found
-            for piece in texts
-            for found in self._text(piece.tokens, piece.first, True)
+            dataclasses.replace(one, vouched=one.vouched or ends.get(one.claim, ()))
+            for one in found
         )
 
     def _text(
         self, tokens: Iterable[Token], first: int, claims: bool
     ) -> Iterator[Statement]:
-        before, in_list = "", 0
+        before = ""
         for token in tokens:
             line = first + (token.map[0] if token.map else 0)
-            if token.type == "list_item_open":
-                in_list += 1
-                if claims and in_list == 1 and self._title in self.under:
-                    self._claim = line
-            elif token.type == "list_item_close":
-                in_list -= 1
-                self._claim = self._claim if in_list else None
+            if token.type.endswith("_list_open") and not token.level:
+                self._list = line if claims and self._title in self.under else None
+            elif token.type.endswith("_list_close") and not token.level:
+                self._list = None
             elif token.type == "inline" and before == "heading_open":
-                self._title = _plain(token.content)
+                self._title, self._led = _plain(token.content), None
                 yield from self._block(token.content, line, False)
             elif token.type == "inline":
                 is_title = before in ("dt_open", "th_open") or bool(
@@ -109,9 +112,10 @@ class StatementReader:
 
     def _sentences_of(self, text: str, line: int, claims: bool) -> Iterator[Statement]:
         lead = _LEAD.match(text)
-        start, claim = 0, self._claim
+        start, claim = 0, self._list
         if lead and lead[1] in self.after:
-            start, claim = lead.end(), line
+            self._led = self._led or line
+            start, claim = lead.end(), self._led
         for begin, end, marks in _sentences(text, start):
             here = line + text.count("\n", 0, begin)
             said = text[begin:end]

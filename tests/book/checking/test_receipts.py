@@ -280,11 +280,17 @@ def test_sentences_and_lines_that_name_no_check():
         Statement("Another.", 7, claim=7),
         Statement("And its check.", 8, ("a",), claim=7),
         Statement("All in a line.", 9, is_universal=True, claim=9),
+        Statement("One.", 10, vouched=("a",), claim=10),
+        Statement("The last of a list.", 11, ("a",), vouched=("a",), claim=10),
+        Statement("Checked by itself.", 12, ("a",), claim=12),
+        Statement("Left out.", 13, claim=12),
     )
     assert [(e.line, e.message) for e in unbound(made)] == [
         (1, "no check holds this sentence: “All of it.”"),
         (9, "no check holds this sentence: “All in a line.”"),
         (5, "no check holds this line: “A line.”"),
+        (7, "no check holds this line: “Another.”"),
+        (13, "no check holds this line: “Left out.”"),
     ]
 
 
