@@ -23,7 +23,7 @@ from executed_book.running.progress import Progress
 
 
 def ran(stdout: str = "", raised: str | None = None, status: int = 0) -> Ran:
-    return Ran(stdout, "", raised, status, timed_out=False, seconds=0.1)
+    return Ran(stdout, "", raised, status, stopped="", seconds=0.1)
 
 
 @pytest.fixture
@@ -115,6 +115,15 @@ def test_what_holds_in_no_way_is_an_error(opened):
     assert offer.verdict.word == DIFFERS
     assert "does not give what the page shows" in str(offer.error)
     assert "1 failed" in count([offer])
+
+
+def test_a_program_that_holds_too_much_memory_is_ended_and_says_so(opened):
+    grows = "import time\nheld = []\nwhile len(held) < 10**4:\n"
+    grows += "    time.sleep(0.005)\n    held.append(b'x' * 10**7)"
+    offer = page_offer(opened(), [grows], "")
+    verify([offer], 1, Progress(), memory=1e9)
+    assert offer.verdict.word == DIFFERS
+    assert "stopped with over 1 GB of memory" in str(offer.error)
 
 
 def test_what_is_not_the_same_twice_is_not_held_against_a_program(opened):

@@ -63,6 +63,12 @@ def check_run(
 
 # -- failures that nobody announced
 
+#: What is raised where there is no network.
+_UNREACHED = {
+    *("urllib.error.URLError", "socket.gaierror", "builtins.ConnectionError"),
+    *("requests.exceptions.RequestException", "httpx.TransportError"),
+}
+
 
 def failed(
     executed: Executed, needs: Callable[[int], set[int]]
@@ -133,11 +139,19 @@ def _unannounced(chapter: Chapter, cell: Cell, failure: Failure) -> PageError:
             f"cell {cell.number} {failure.message}",
             "give less, or raise executed_book_output_limit or _image_limit in conf.py",
         )
+    allow = f"write {announcement('raises', failure)}"
+    if chapter.path.suffix == ".ipynb":
+        allow = "tag it raises-exception"
+    hint = f"correct the cell; if it is to fail, {allow}"
+    if _UNREACHED & set(failure.kinds):
+        hint += (
+            "; if there is no network, name its page in nb_execution_excludepatterns"
+        )
     return PageError(
         chapter.path,
         cell.line + failure.line - 1,
         f"cell {cell.number} raised {failure.name}{false_sentences(chapter, cell)}",
-        f"correct the cell; if it is to fail, write {announcement('raises', failure)}",
+        hint,
         failure.traceback,
     )
 

@@ -43,7 +43,7 @@ def verify(
             for docname in sorted(waiting)
             for offer in book.offers[docname]
         ]
-        programs.verify(offers, settings.jobs, progress, longest)
+        programs.verify(offers, settings.jobs, progress, longest, settings.memory_bytes)
     _forget(settings, book)
     progress.note(book.count_programs())
     raise_all(_failed(book))

@@ -213,11 +213,15 @@ class _Trial(ProgramTask):
     """One program, run as readers run it; `tell` is given what came of it."""
 
     def __init__(
-        self, offer: Offer, text: str, tell: Callable[[Offer, _Outcome], None]
+        self,
+        offer: Offer,
+        text: str,
+        memory: float,
+        tell: Callable[[Offer, _Outcome], None],
     ) -> None:
         names = offer.values if offer.promise.raises is None else ()
         text += describing_code(names) if names else ""
-        super().__init__(text, fresh=sets_environment(text), limit=LIMIT)
+        super().__init__(text, fresh=sets_environment(text), limit=LIMIT, memory=memory)
         self._offer, self._tell = offer, tell
 
     def ended(self, worker: Worker, status: int | None, late: bool) -> bool:
@@ -243,10 +247,12 @@ def verify(
     jobs: int,
     progress: Progress,
     longest: float = float("inf"),
+    memory: float = float("inf"),
 ) -> None:
     """Run the offers that lack a verdict; what they gave is kept one by one.
 
-    Those that are expected to run for more than `longest` seconds go on waiting.
+    Those that are expected to run for more than `longest` seconds go on waiting; one
+    that holds more than `memory` bytes is ended.
 
     Raises:
         BookError: Python cannot import what programs need.
@@ -257,8 +263,10 @@ def verify(
         return
     with progress.steps(len(waiting), "programs run alone") as step:
         with run_folder() as folder:
-            failed = _run(waiting, jobs, compiled_into(folder / "compiled"), step)
-        failed = _run(failed, 1, {}, lambda: None)
+            failed = _run(
+                waiting, jobs, compiled_into(folder / "compiled"), memory, step
+            )
+        failed = _run(failed, 1, {}, memory, lambda: None)
     if not failed:
         return
     with open_workers({}) as workers:
@@ -266,7 +274,7 @@ def verify(
             progress.note(
                 f"  {offer.path.stem}, {offer.what}: looking for what it needs"
             )
-            _repair(offer, workers)
+            _repair(offer, workers, memory)
 
 
 def compiled_into(folder: Path) -> dict[str, str]:
@@ -282,6 +290,7 @@ def _run(
     offers: Sequence[Offer],
     jobs: int,
     variables: dict[str, str],
+    memory: float,
     step: Callable[[], None],
 ) -> list[Offer]:
     """Run all; note those that hold, return the others."""
@@ -294,7 +303,7 @@ def _run(
             failed.append(offer)
         step()
 
-    tasks = [_Trial(offer, offer.promise.text, tell) for offer in offers]
+    tasks = [_Trial(offer, offer.promise.text, memory, tell) for offer in offers]
     if tasks:
         with open_workers(variables) as workers:
             Pool(workers, jobs).run(tasks)
@@ -315,14 +324,14 @@ def _note(offer: Offer, added: Places = (), unstable: Iterable[str] = ()) -> Non
 # -- lengthening what does not hold
 
 
-def _repair(offer: Offer, workers: Workers) -> None:
+def _repair(offer: Offer, workers: Workers, memory: float) -> None:
     """Find the nearest earlier statements with which an offer holds."""
 
     def attempt(added: Places) -> _Outcome:
         program = offer.with_added(added) if added else None
         text = offer.promise.text if program is None else program.text
         outcomes: list[_Outcome] = []
-        trial = _Trial(offer, text, lambda _, outcome: outcomes.append(outcome))
+        trial = _Trial(offer, text, memory, lambda _, got: outcomes.append(got))
         Pool(workers, 1).run([trial])
         return outcomes[0]
 

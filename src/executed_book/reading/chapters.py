@@ -18,6 +18,7 @@ from .options import (
     executes,
     front_matter,
     line_of,
+    of_myst_nb,
     page_options,
 )
 from .prose import check_prose
@@ -170,6 +171,7 @@ def _take(
     parts: list[Prose | Cell] = []
     leading: list[Value] = []
     number = 0
+    may_raise = of_myst_nb(metadata).get("execution_allow_errors") is True
     for piece in pieces:
         if piece.kind != "code":
             values = _values(piece.running, path, reading.errors)
@@ -180,6 +182,7 @@ def _take(
         number += 1
         fields, wrong = cell_options(piece, path, is_strict)
         reading.errors += wrong
+        fields["may_raise"] |= may_raise
         parts.append(Cell(number, piece.text, piece.line, **fields))
     reading.read_statements(pieces)
     reading.chapter = Chapter(

@@ -125,6 +125,11 @@ def check_kernel(
         )
 
 
+def of_myst_nb(metadata: dict[str, Any]) -> dict[str, Any]:
+    """What a page says in `mystnb: {...}`, MyST-NB's options for this page."""
+    return _mapping(metadata.get("mystnb"))
+
+
 def page_options(
     metadata: dict[str, Any], text: str, path: Path
 ) -> tuple[dict[str, Any], list[PageError]]:
@@ -134,7 +139,7 @@ def page_options(
     """
     settings = metadata.get("executed_book")
     options = _mapping(settings)
-    timeout = _mapping(metadata.get("mystnb")).get("execution_timeout")
+    timeout = of_myst_nb(metadata).get("execution_timeout")
     limit, platform = options.get("limit", timeout), options.get("platform")
     is_number = isinstance(limit, int | float) and not isinstance(limit, bool)
     right = (

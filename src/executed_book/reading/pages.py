@@ -12,6 +12,7 @@ from ..errors import PageError
 from ..model import Chapter
 from .cache import Readings
 from .chapters import Reading, docname_of
+from .options import of_myst_nb
 
 #: Files with these endings may hold code cells.
 SUFFIXES = (".md", ".ipynb")
@@ -46,8 +47,8 @@ def find_chapters(
 ) -> tuple[list[Chapter], list[PageError]]:
     """Every page that executes, sorted by path, and what is wrong with any page.
 
-    Pages that match a pattern in `not_executed` are left as they are. `kept` is a
-    folder for chapters whose text was read before.
+    Pages that match a pattern in `not_executed`, or say so themselves, are left as they
+    are. `kept` is a folder for chapters whose text was read before.
     """
     readings, errors = read_pages(
         source, include, exclude, not_executed, rules, kept=kept
@@ -85,6 +86,9 @@ def read_pages(
         if left_alone(path.relative_to(source).as_posix()):
             continue
         reading = pages.read(path, source, rules, claims)
+        said = of_myst_nb(reading.chapter.metadata) if reading.chapter else {}
+        if said.get("execution_mode") in ("off", False):  # YAML takes off for False
+            continue
         errors += reading.errors
         readings.append(reading)
     return readings, errors
