@@ -54,6 +54,23 @@ def test_from_the_panel_to_the_check_and_back_to_the_sentence(visit):
     assert page.url.endswith("#claim-odd-numbers-2")
 
 
+def test_a_tick_that_names_several_checks_shows_them_all(visit):
+    opened = visit("receipts.html")
+    page = opened.page
+    tick = page.locator("#claim-odd-numbers-2")
+    name = "Checked: Squares never shrink; each grows by an odd number. Their sum is"
+    expect(tick).to_have_attribute("aria-label", f"{name} one number. (2 checks)")
+    tick.click()
+    panel = page.locator(PANEL)
+    expect(panel.locator("pre")).to_have_count(2)
+    expect(panel).to_contain_text("squares[1:] == odd.cumsum()")
+    expect(panel).to_contain_text("squares.sum().shape")
+    panel.get_by_role("link", name="one number").click()
+    expect(panel).to_have_count(0)
+    assert page.url.endswith("#check-one-number")
+    assert opened.errors == []
+
+
 def test_on_a_phone_a_press_opens_a_sheet_within_the_screen(visit):
     opened = visit("receipts.html", width=390)
     page = opened.page

@@ -61,7 +61,7 @@ def _is_store(node: ast.AST) -> bool:
 
 
 def test_each_exercise_has_a_solution_that_checks_it():
-    for chapter in find_chapters(DOCS)[0]:
+    for chapter in find_chapters(DOCS):
         for exercise, solution in pairs(chapter):
             place = f"docs/{chapter.docname}.md:{exercise.line}"
             assert "assert " in solution.source, (

@@ -31,7 +31,7 @@ from .verdicts import (
     DIFFERS,
     HELD,
     NEEDS_FILES,
-    RTOL,
+    PROGRAM_RTOL,
     VARIES,
     Promise,
     Verdict,
@@ -42,7 +42,7 @@ from .verdicts import (
 LIMIT = 300.0
 
 #: What names hold, described as text.
-Values = Mapping[str, str]
+Descriptions = Mapping[str, str]
 
 #: Statements as (cell, line in the cell), both from 1.
 Places = Sequence[tuple[int, int]]
@@ -65,7 +65,6 @@ class Offer:
         program: the program, for one of a cell; None for a script.
         programs: what makes programs of its page, for one of a cell.
         varies: whether its cell may show something else each time.
-        seconds: how long it is expected to run, as its cells did on the page.
         values: what the names that its cell binds hold on the page.
     """
 
@@ -77,8 +76,7 @@ class Offer:
     program: Program | None = None
     programs: Callable[[], Programs] | None = None
     varies: bool = False
-    seconds: float = 0.0
-    values: Values = field(default_factory=dict)
+    values: Descriptions = field(default_factory=dict)
 
     @property
     def verdict(self) -> Verdict | None:
@@ -130,17 +128,11 @@ def offers_of(
             continue
         gives = None if cell.varies else printed_text(result.outputs)
         promise = Promise(program.text, gives, raised(cell, result))
-        cells = {program.cell, *(k for k, _ in program.earlier)}
-        seconds = sum(executed.run.results[k].seconds for k in cells)
-        offers.append(
-            Offer(
-                *(path, cell.line, f"cell {cell.number}", promise, verdicts),
-                *(program, programs, cell.varies, seconds),
-            )
-        )
+        about = path, cell.line, f"cell {cell.number}", promise, verdicts
+        offers.append(Offer(*about, program, programs, cell.varies))
     if snippets.script:
-        promise, seconds = Promise(snippets.script), executed.run.seconds
-        offers.append(Offer(path, 1, "script", promise, verdicts, seconds=seconds))
+        script = Promise(snippets.script)
+        offers.append(Offer(path, 1, "script", script, verdicts))
     return offers
 
 
@@ -237,28 +229,26 @@ def _outcome(offer: Offer, ran: Ran) -> _Outcome:
     other = {
         name
         for name, text in offer.values.items()
-        if name in values and same_output(text, values[name], rtol=RTOL)
+        if name in values and same_output(text, values[name], rtol=PROGRAM_RTOL)
     }
     return _Outcome(offer.promise.problem(ran), frozenset(other), ran)
 
 
-def verify(
+def verify_offers(
     offers: Iterable[Offer],
     jobs: int,
     progress: Progress,
-    longest: float = float("inf"),
     memory: float = float("inf"),
 ) -> None:
     """Run the offers that lack a verdict; what they gave is kept one by one.
 
-    Those that are expected to run for more than `longest` seconds go on waiting; one
-    that holds more than `memory` bytes is ended.
+    A program that holds more than `memory` bytes is ended.
 
     Raises:
         BookError: Python cannot import what programs need.
         KeyboardInterrupt: as pressed; what has been run is kept.
     """
-    waiting = [o for o in offers if o.verdict is None and o.seconds <= longest]
+    waiting = [offer for offer in offers if offer.verdict is None]
     if not waiting:
         return
     with progress.steps(len(waiting), "programs run alone") as step:
@@ -358,6 +348,6 @@ def _lacking(offer: Offer) -> Places:
     """The statements above that a program lacks, the nearest first."""
     if offer.program is None or offer.programs is None:
         return []
-    kept = {(cell + 1, line) for cell, line in offer.program.earlier}
+    included = {(cell + 1, line) for cell, line in offer.program.earlier}
     above = reversed(offer.programs().above(offer.program.cell))
-    return [place for place in above if place not in kept]
+    return [place for place in above if place not in included]
