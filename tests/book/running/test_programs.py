@@ -10,6 +10,8 @@ import pytest
 
 from executed_book.running.programs import ProgramTask, Ran, run_programs
 
+pytestmark = pytest.mark.usefixtures("ready_workers")
+
 
 def test_programs_run_apart_and_as_main_modules():
     runs = run_programs(
