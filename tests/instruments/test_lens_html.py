@@ -107,7 +107,7 @@ def test_readable_without_javascript_or_style():
 
 def test_marks_nest_as_expressions_do():
     spans = [(0, 9, (2,)), (4, 9, (1,)), (0, 1, (0,))]
-    html = _html.marked("a + (b*c)", spans, {0: [0], 1: [1], 2: [2]})
+    html = _html.nested("a + (b*c)", spans, {0: [0], 1: [1], 2: [2]})
     assert re.sub(r' class="ja-x"', "", html) == (
         '<span data-e="2"><span data-e="0">a</span> + '
         '<span data-e="1">(b*c)</span></span>'
@@ -115,7 +115,7 @@ def test_marks_nest_as_expressions_do():
 
 
 def test_a_span_beyond_its_parent_is_cut():
-    html = _html.marked("abcdef", [(0, 3, (0,)), (1, 6, (1,))], {0: [0], 1: [1]})
+    html = _html.nested("abcdef", [(0, 3, (0,)), (1, 6, (1,))], {0: [0], 1: [1]})
     assert Tree(f"<p>{html}</p>").words == ["a", "bc", "def"]
 
 

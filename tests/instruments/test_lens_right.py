@@ -139,11 +139,10 @@ def test_a_path_that_was_cut_is_not_guessed():
     for path in paths:  # as XLA does, now and then, where it inlines
         text = text.replace(path, "")
     sources = _source.Sources()
-    collector = _jaxpr.Collector(sources, numbered)
-    collector.walk(_jaxpr.opened(traced.jaxpr))
+    found = _jaxpr.Collector(sources, numbered, _jaxpr.opened(traced.jaxpr))
     module = _hlo.parse(text)
-    marks = _marks.Marks(collector.equations, module, collector.graph())
-    both = tuple(e.index for e in collector.equations if e.primitive == "tanh")
+    marks = _marks.Marks(found.equations, module, found.reads(), found.results)
+    both = tuple(e.index for e in found.equations if e.primitive == "tanh")
     tanhs = [raw for raw in module.instructions() if raw.opcode == "tanh"]
     assert len(tanhs) == len(both) == 2
     for raw in tanhs:

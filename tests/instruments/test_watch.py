@@ -544,8 +544,6 @@ def test_only_what_differs_is_said():
     assert static_reason(Plain(1), Plain(2)) == "config.width was 1, now 2"
     text = static_reason(Plain(1), Plain(1))
     assert text == "config is another Plain than before, and Plain compares by identity"
-    nan = static_reason(float("nan"), float("nan"))
-    assert nan == "config is nan, which equals nothing, itself included"
     first = lambda x: x  # noqa: E731
     second = lambda x: x  # noqa: E731
     assert re.fullmatch(
@@ -554,12 +552,9 @@ def test_only_what_differs_is_said():
         static_reason(first, second),
     )
     made = [lambda x: x for _ in range(2)]
-    assert "made anew at test_watch.py:" in static_reason(*made)
+    assert "made at test_watch.py:" in static_reason(*made)
     pair = static_reason((1, ("a", 2)), (1, ("a", 3)))
     assert pair == "config[1][1] was 2, now 3"
-    long = static_reason("a" * 100 + "b", "a" * 100 + "c")
-    was, now = re.fullmatch(r"config was (.+), now (.+)", long).groups()
-    assert was != now
 
 
 # ------------------------------------------------------------------------------- where
@@ -706,19 +701,6 @@ def test_loads_from_the_persistent_cache_are_told_from_compilations(tmp_path):
     assert seen == ["1 0 False\n", "1 1 True\n"]
 
 
-def test_seconds_of_compiling_in_the_table():
-    step = make_step()
-    with watch(times=True) as log:
-        step(1.0)
-    assert log["step"].compile_seconds > 0
-    head, row = repr(log).splitlines()[:2]
-    assert "compiling" in head
-    assert " ms" in row
-    shown = log._repr_html_()
-    assert "compiling" in shown
-    assert '<td><span class="measured">' in shown
-
-
 def test_the_decorator_keeps_the_functions_type(tmp_path):
     # Read by a type checker where there is one; here the annotations themselves.
     from typing import get_overloads
@@ -853,30 +835,17 @@ def test_a_function_of_jax_is_not_zero_in_silence():
         log[jnp.vdot]
 
 
-def test_pmap_is_counted_as_what_it_maps():
-    def step(x):
-        return x * 2
-
-    mapped = jax.pmap(step)
-    with watch() as log, watch(only=mapped) as chosen, watch(only=step) as plain:
-        mapped(jnp.ones((1, 2)))
-        mapped(jnp.ones((1, 3)))
-    for one in (log["step"], log[mapped], chosen[mapped], plain["step"]):
-        assert (one.traces, one.compilations) == (2, 2)
-        assert one.why == ("new shape",)
-
-
 EMPTY = "only is empty: nothing would be counted"
 
 
 @pytest.mark.parametrize(("call", "error", "says"), [
     (lambda: watch(1.0), TypeError, "watch needs a function, got float"),
-    (lambda: watch(only=3), TypeError, "watch needs functions, got int"),
-    (lambda: watch(only=["step"]), TypeError, "watch needs functions, got str"),
+    (lambda: watch(only=3), TypeError, "watch needs functions, .* got int"),
+    (lambda: watch(only=["step"]), TypeError, "watch needs functions, .* got str"),
     *((lambda one=one: watch(only=one), ValueError, EMPTY) for one in ([], {}, ())),
     (lambda: watch(make_step(), only=[make_step()]), TypeError, "not both"),
     (lambda: watch([].append), TypeError, "cannot carry a log"),
-    (lambda: watch(ignore=[3]), TypeError, "ignores functions, modules"),
+    (lambda: watch(ignore=[3]), TypeError, "watch needs functions, .* got int"),
     (lambda: watch(max_traces=0), ValueError, "max_traces must be 1 or more, got 0"),
 ])  # fmt: skip
 def test_bad_input(call, error, says):
@@ -990,18 +959,6 @@ def test_a_long_history_is_cut():
     assert "and 12 more" in repr(log)
     assert "new shape ×19" in repr(log)
     assert "and 12 more" in log._repr_html_()
-
-
-def test_times_only_when_asked():
-    step = make_step()
-    with watch(only=step) as log:
-        step(1.0)
-    assert " ms" not in repr(log) + log._repr_html_()
-    assert " ms]" in log.table(times=True)
-    with watch(times=True) as timed:
-        step(1)
-    assert '<span class="measured">' in timed._repr_html_()
-    assert timed["step"].history[0].seconds > 0
 
 
 def test_html_escapes():

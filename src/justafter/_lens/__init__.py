@@ -72,7 +72,6 @@ class Lens:
     notes: tuple[str, ...]
     platform: str
     _compiled: _trace.Program
-    _devices: int
 
     @property
     def primitives(self) -> tuple[Equation, ...]:
@@ -111,8 +110,16 @@ class Lens:
     @functools.cached_property
     def costs(self) -> Costs:
         """FLOPs, bytes and memory by XLA's analysis, and the compile time."""
-        reported = replace(self._compiled.costs, devices=self._devices)
-        return _costs.total(reported, self.kernels, self.kernel_costs)
+        found = _costs.summed(self.kernels, self.kernel_costs)
+        reported = replace(self._compiled.costs, unknown=found.unknown)
+        if self.kernels and found.unknown == len(self.kernels):
+            return reported
+        return replace(
+            reported,
+            flops=found.flops,
+            bytes_accessed=found.bytes_accessed,
+            transcendentals=found.transcendentals,
+        )
 
     @functools.cached_property
     def kernel_costs(self) -> tuple[Costs, ...]:
@@ -142,15 +149,24 @@ class Lens:
             raise TypeError(f"at needs an expression as text, got a {kind}")
         wanted = _source.normal(expression)
         same = [
-            one
+            (one, one.span)
             for one in self.links
-            if one.expression and _source.normal(one.expression) == wanted
+            if one.span is not None
+            and one.expression
+            and _source.normal(one.expression) == wanted
         ]
-        found = [one for one in same if _is_at(one, line, column)]
+        found = [
+            (one, span)
+            for one, span in same
+            if line in (None, span.line) and column in (None, span.column)
+        ]
         if len(found) == 1:
-            return found[0]
+            return found[0][0]
         if same:
-            places = ", ".join(map(_place, found or same))
+            places = ", ".join(
+                f"{span.file} line {span.line} column {span.column}"
+                for _, span in found or same
+            )
             stands = "stands in several places" if found else "stands only elsewhere"
             raise KeyError(f"{expression!r} {stands}: {places}")
         known = ", ".join(repr(one.expression) for one in self.links if one.expression)
@@ -223,20 +239,6 @@ class Lens:
         return f"<Lens of {self.name}: {primitives}, {kernels}>"
 
 
-def _place(link: Link) -> str:
-    span = link.span
-    if span is None:
-        return "no source"
-    return f"{span.file} line {span.line} column {span.column}"
-
-
-def _is_at(link: Link, line: int | None, column: int | None) -> bool:
-    span = link.span
-    if span is None:
-        return line is None and column is None
-    return line in (None, span.line) and column in (None, span.column)
-
-
 def lens(
     fn: Callable[..., Any],
     *args: Any,
@@ -286,21 +288,16 @@ def assemble(fn: Callable[..., Any], program: _trace.Program) -> Lens:
     """Collect the three columns and link them."""
     jaxpr = _jaxpr.opened(program.traced.jaxpr)
     sources = _source.Sources()
-    collector = _jaxpr.Collector(sources, program.numbered)
-    constants, inputs = map(collector.typed, (jaxpr.constvars, jaxpr.invars))
-    collector.walk(jaxpr)
+    found = _jaxpr.Collector(sources, program.numbered, jaxpr)
     module = _hlo.parse(program.hlo)
-    marks = _marks.Marks(collector.equations, module, collector.graph())
+    marks = _marks.Marks(found.equations, module, found.reads(), found.results)
     steps = _hlo.steps(module)
     kernels = _link.kernels(marks, steps)
     start = sources.first_line(fn)
+    expression = functools.cache(sources.expression)
+    lowered = program.lowered
     equations = _link.with_fates(
-        collector.equations,
-        kernels,
-        steps,
-        marks,
-        functools.cache(sources.expression),
-        program.lowered,
+        found.equations, kernels, steps, marks, expression, lowered
     )
     spans = [eqn.span for eqn in equations if eqn.span is not None]
     pieces = sources.pieces(fn, spans)
@@ -310,13 +307,14 @@ def assemble(fn: Callable[..., Any], program: _trace.Program) -> Lens:
         equations=equations,
         kernels=kernels,
         links=_link.links(equations),
-        inputs=inputs,
-        constants=constants,
-        results=collector.results(jaxpr),
+        inputs=found.inputs,
+        constants=found.constants,
+        results=found.outputs,
         notes=tuple(_notes(program, start, sources, pieces)),
         platform=program.platform,
-        _compiled=program,
-        _devices=module.partitions,
+        _compiled=replace(
+            program, costs=replace(program.costs, devices=module.partitions)
+        ),
     )
 
 
