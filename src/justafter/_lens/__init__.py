@@ -111,14 +111,12 @@ class Lens:
     def costs(self) -> Costs:
         """FLOPs, bytes and memory by XLA's analysis, and the compile time."""
         found = _costs.summed(self.kernels, self.kernel_costs)
-        reported = replace(self._compiled.costs, unknown=found.unknown)
-        if self.kernels and found.unknown == len(self.kernels):
-            return reported
         return replace(
-            reported,
+            self._compiled.costs,
             flops=found.flops,
             bytes_accessed=found.bytes_accessed,
             transcendentals=found.transcendentals,
+            unknown=found.unknown,
         )
 
     @functools.cached_property

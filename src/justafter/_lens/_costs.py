@@ -20,12 +20,7 @@ def of_kernels(hlo: str, kernels: Sequence[Kernel]) -> tuple[Costs, ...]:
 
 
 def summed(kernels: Sequence[Kernel], each: Sequence[Costs]) -> Costs:
-    """What kernels cost in one call: each counts as often as it runs.
-
-    Args:
-        kernels: the kernels to add.
-        each: the cost of each kernel of the program for one run of it.
-    """
+    """What some kernels cost in one call, from the costs of `each` for one run."""
     known = [
         (one.runs, each[one.index])
         for one in kernels

@@ -270,11 +270,7 @@ def steps(
 ) -> list[Step]:
     """List what a computation runs, in order, through loops, branches and calls.
 
-    Args:
-        module: the module.
-        name: the computation's name; the program's entry if not given.
-        where: the loops and branches around it.
-        runs: how often it runs in one call.
+    `where` are the loops and branches around it; it runs `runs` times in a call.
     """
     found = []
     for raw in module.computations.get(module.entry if name is None else name, []):

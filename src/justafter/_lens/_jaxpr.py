@@ -97,14 +97,8 @@ def opened(jaxpr: Any) -> Any:
 class Collector:
     """Walks a jaxpr in order and keeps one Equation for each it meets.
 
-    Args:
-        sources: where the expressions are read.
-        numbered: what knows the number that an equation has in HLO.
-        jaxpr: the outermost jaxpr.
-
-    Attributes:
-        equations: all of them, those of an inner jaxpr after the one that holds it.
-        results: the equations that make the outermost jaxpr's results.
+    `equations` has those of an inner jaxpr after the one that holds it; `results` are
+    the equations that make the outermost jaxpr's results.
     """
 
     def __init__(

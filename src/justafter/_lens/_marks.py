@@ -32,20 +32,10 @@ class Marks:
 
     The numbers that ``_equations.Numbered`` left in the metadata say which. But XLA
     drops metadata, and gives an instruction that of its neighbor. Where no equation on
-    record can have made an instruction, an equation that can is looked for along the
-    flow of values: it has the kind, the dtype and the size of the instruction. If one
-    is left, it is inferred; otherwise the instruction is lost.
-
-    Args:
-        equations: those of the jaxpr and of the jaxprs in it.
-        module: the program.
-        reads: for each equation, those whose results it reads.
-        results: the equations that make the program's results.
-
-    Attributes:
-        inferred: an equation by the name of an instruction that has another record,
-            or none.
-        lost: the names of instructions that no known equation made.
+    record can have made an instruction, it looks along the flow of values for one of
+    its kind, dtype and size. If one is left, it is inferred; otherwise the instruction
+    is lost. `reads` are the equations that each one reads, `results` those that make
+    the program's results.
     """
 
     def __init__(
@@ -74,6 +64,8 @@ class Marks:
             recorded = self._recorded[raw.name]
             if any(can_make(equations[i], raw) for i in recorded):
                 self._done.setdefault(raw.opcode, set()).update(recorded)
+        # By the names of instructions: the equation that was inferred, and those that
+        # no known equation made.
         self.inferred: dict[str, int] = {}
         self.lost: set[str] = set()
         for raw in module.instructions():
@@ -176,9 +168,9 @@ class Marks:
         recorded = self._recorded[raw.name]
 
         def wanted(index: int) -> bool:
-            eqn = self._equations[index]
-            return is_maker(eqn, raw) and fits(eqn, raw)
+            return is_maker(eqns[index], raw) and fits(eqns[index], raw)
 
+        eqns = self._equations
         return (
             {i for holder in recorded for i in self._inside(holder) if wanted(i)}
             or self._nearest(recorded, self._producers.__getitem__, wanted)

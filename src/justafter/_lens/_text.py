@@ -36,9 +36,7 @@ def summary(view: Lens) -> list[str]:
     costs, gone = view.costs, len(view.gone)
 
     def figure(value: float | None, noun: str) -> str:
-        if value is None:
-            return f"{noun}s not reported"
-        return f"{'at least ' * bool(costs.unknown)}{count(int(value), noun)}"
+        return f"{'at least ' * bool(costs.unknown)}{count(int(value or 0), noun)}"
 
     return [
         f"{count(len(view.primitives), 'primitive')} in",

@@ -49,14 +49,6 @@ class _Rounds:
         base = np.asarray(self.seen[self.baseline])
         return {n: Spread.of(np.asarray(v) / base) for n, v in self.seen.items()}
 
-    def _take(self) -> None:
-        names = list(self.runners)
-        turn = self.count % len(names)
-        order = names[turn:] + names[:turn]
-        found = {name: self.runners[name].sample() for name in order}
-        for name, seconds in found.items():
-            self.seen[name].append(seconds)
-
     def run(self, precision: float) -> bool:
         """Take rounds over the budget; say whether they are as precise as asked for."""
         # What a function makes the garbage collector do belongs to its time; what was
@@ -80,7 +72,7 @@ class _Rounds:
             one.calls = max(n for n in calls if n <= 2 * one.calls)
 
     def _take_groups(self, precision: float) -> bool:
-        clock = time.perf_counter
+        clock, taken = time.perf_counter, dict[str, float]()
         start = clock()
         for group in range(GROUPS):
             due = start + group * self.budget / GROUPS
@@ -92,7 +84,12 @@ class _Rounds:
             for i in range(_ROUNDS_OF_A_GROUP):
                 if i and clock() >= end:
                     break
-                self._take()
+                turn = self.count % len(self.runners)
+                names = [*self.runners]
+                for name in names[turn:] + names[:turn]:
+                    taken[name] = self.runners[name].sample()
+                for name, seconds in taken.items():
+                    self.seen[name].append(seconds)
             is_late = clock() - start >= self.budget and self.count >= FEWEST
             # Looked at once before the end: each look is another chance to stop where
             # a few samples happen to agree.
@@ -319,10 +316,7 @@ class Measure:
 
 
 def _check(
-    candidates: Mapping[str, Any],
-    args: Any,
-    kwargs: Any,
-    options: dict[str, Any],
+    candidates: Mapping[str, Any], args: Any, kwargs: Any, options: dict[str, Any]
 ) -> None:
     """Raise for what cannot be measured, and say what to do instead."""
     for name, value in options.items():

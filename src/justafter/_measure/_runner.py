@@ -62,7 +62,7 @@ class Runner:
         result = self.fn(*args, **kwargs)
         self._wait, note = _way_to_wait(result)
         self._wait(result)
-        jax.block_until_ready([get() for get in state.changed().values()])
+        jax.block_until_ready([get() for get, _ in state.changed().values()])
         seconds = time.perf_counter() - start
         self._donates = any(one.is_deleted() for one in copies)
         self.is_timed = not note.endswith(_MAKING)
@@ -81,15 +81,19 @@ class Runner:
         own = [*(f"argument {i}" for i in range(len(args))), *kwargs]
         own = own if self._donates else []  # changes of a copy are nobody's
         changed = {k: v for k, v in state.changed().items() if not is_of(k, own)}
-        if not changed:
-            return
-        names = ", ".join(changed)
-        names = names if len(names) <= 60 else names[:57] + "..."
-        self.notes.append(
-            f"changes its own state ({names}): each call starts from where the last "
-            "one ended"
+        names = ", ".join(
+            name for name, (_, is_equal) in changed.items() if not is_equal
         )
-        before, arrays = self._wait, [g for g in changed.values() if is_concrete(g())]
+        names = names if len(names) <= 60 else names[:57] + "..."
+        if names:
+            self.notes.append(
+                f"changes its own state ({names}): each call starts from where the "
+                "last one ended"
+            )
+        arrays = [get for get, _ in changed.values() if is_concrete(get())]
+        if not arrays:
+            return
+        before = self._wait
 
         def wait(result: Any) -> None:
             before(result)

@@ -161,30 +161,34 @@ class State:
 
     def __init__(self, fn: Any, args: Any, kwargs: Any) -> None:
         self._roots = _roots(fn, args, kwargs)
-        self._kept: list[Any] = []  # so that no other array gets an old one's identity
-        self._before = {name: _token(value) for name, _, value in self._all()}
+        # The values stay alive, so that no other array gets an old one's identity.
+        self._before = {name: (_token(one), one) for name, _, one in self._all()}
 
     def _all(self) -> Iterator[tuple[str, Callable[[], Any], Any]]:
         """Each value: its name, how to get it again, and itself."""
         for name, root in self._roots.items():
             for label, path, one in everything(root, name):
-                self._kept.append(one)
                 yield label, functools.partial(reach, root, path), one
 
-    def changed(self) -> dict[str, Callable[[], Any]]:
+    def changed(self) -> dict[str, tuple[Callable[[], Any], bool]]:
         """What is another by now: arrays, numbers, the lengths of containers.
 
         Of a container that has another length, only itself.
 
+        Returns:
+            How to get each value again, by name, and whether it is an equal array, as
+            Flax NNX puts into a model that a call only reads.
+
         Raises:
             ValueError: the call used something up: the next one is another call.
         """
-        found: dict[str, Callable[[], Any]] = {}
+        found: dict[str, tuple[Callable[[], Any], bool]] = {}
         for name, get, value in self._all():
-            before, now = self._before.get(name), _token(value)
+            before, old = self._before.get(name, (None, None))
+            now = _token(value)
             if now == before or is_of(name, found):
                 continue
-            found[name] = get
+            found[name] = get, _is_equal(old, value)
             is_counted = isinstance(value, _COUNTED) or is_lazy(value)
             if is_counted and before is not None and now < before:
                 raise ValueError(
@@ -192,3 +196,11 @@ class State:
                     "it anew in each, such as measure(lambda: f(list(items)))"
                 )
         return found
+
+
+def _is_equal(old: Any, new: Any) -> bool:
+    """Whether both are arrays with the same contents."""
+    if not (is_concrete(old) and is_concrete(new)) or old.is_deleted():
+        return False
+    is_alike = (old.shape, old.dtype) == (new.shape, new.dtype)
+    return is_alike and bool((old == new).all())

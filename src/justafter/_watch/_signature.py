@@ -80,13 +80,7 @@ def signature_of(
     raised: bool = False,
     arguments: dict[str, Any] | None = None,
 ) -> Signature:
-    """Take a call apart.
-
-    Args:
-        call: what came to JAX.
-        raised: whether its trace ended in an exception.
-        arguments: what was passed to the library that called JAX, by name.
-    """
+    """Take a call apart; `arguments` are those of the library that called JAX."""
     count = len(call.args)
     parameters = call.signature.parameters if call.signature else {}
     labels = [*list(parameters)[:count]]

@@ -98,10 +98,7 @@ def changes(name: str, old: Any, new: Any, depth: int = 0) -> Iterator[Change]:
 def tree_change(names: Sequence[str], old: Any, new: Any) -> str:
     """What differs between the structures of two calls' arguments.
 
-    Args:
-        names: the names of the positional arguments, in order.
-        old: the earlier call's tree, of a pair: positional and named arguments.
-        new: the tree of this call.
+    Each is of a pair, positional and named arguments; `names` are the former's.
     """
     before, now = (_by_name(names, _opened(tree)) for tree in (old, new))
     found = list(_between("", before, now))
