@@ -381,15 +381,6 @@ def power(x, n, mode="plain"):
     return x**n if mode == "plain" else -(x**n)
 
 
-def test_static_arguments_of_lens():
-    view = lens(power, V, 3, static_argnums=1)
-    assert only(view, "integer_pow").expression == "x**n"
-    view = lens(power, V, n=2, mode="minus", static_argnames=("n", "mode"))
-    assert primitives(view)[-1] == "neg"
-    view = lens(power, V, 2, "minus", static_argnums=(1, -1))
-    assert primitives(view)[-1] == "neg"
-
-
 def test_static_arguments_of_a_jitted_function_are_respected():
     fn = jax.jit(power, static_argnums=1, static_argnames="mode")
     assert primitives(lens(fn, V, 3, mode="minus"))[-1] == "neg"
@@ -511,13 +502,6 @@ def test_arguments_that_do_not_fit():
 def test_a_string_is_a_setting():
     view = lens(lambda x, mode: jnp.sin(x) if mode == "sine" else x, V, "sine")
     assert primitives(view) == ["sin"]
-
-
-def test_static_arguments_twice():
-    jitted = jax.jit(power, static_argnums=1)
-    for fn in (jitted, functools.partial(jitted, V)):
-        with pytest.raises(TypeError, match="already jitted"):
-            lens(fn, V, 2, static_argnums=1)
 
 
 def test_the_users_own_error_passes_unchanged():

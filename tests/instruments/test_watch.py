@@ -572,21 +572,6 @@ def test_watching_changes_nothing_that_jax_shows(tmp_path):
 # -------------------------------------------------------------------- forms and doors
 
 
-def test_ignored_functions_and_modules_are_not_counted():
-    step, other = make_step(), jax.jit(lambda x: x)
-    with watch(ignore=[step, "no.such.module"]) as log:
-        step(1.0)
-        other(1.0)
-    assert list(log) == ["<lambda>"]
-    with watch(ignore=__name__) as log:
-        step(1)
-        other(1)
-    assert list(log) == []
-    with watch(ignore=sys.modules[__name__]) as log:
-        step(jnp.ones(5))
-    assert list(log) == []
-
-
 def test_loads_from_the_persistent_cache_are_told_from_compilations(tmp_path):
     program = """
         import sys, jax, jax.numpy as jnp
@@ -719,12 +704,11 @@ EMPTY = "only is empty: nothing would be counted"
 
 @pytest.mark.parametrize(("call", "error", "says"), [
     (lambda: watch(1.0), TypeError, "watch needs a function, got float"),
-    (lambda: watch(only=3), TypeError, "watch needs functions, .* got int"),
-    (lambda: watch(only=["step"]), TypeError, "watch needs functions, .* got str"),
+    (lambda: watch(only=3), TypeError, "watch needs functions, got int"),
+    (lambda: watch(only=["step"]), TypeError, "watch needs functions, got str"),
     *((lambda one=one: watch(only=one), ValueError, EMPTY) for one in ([], {}, ())),
     (lambda: watch(make_step(), only=[make_step()]), TypeError, "not both"),
     (lambda: watch([].append), TypeError, "cannot carry a log"),
-    (lambda: watch(ignore=[3]), TypeError, "watch needs functions, .* got int"),
     (lambda: watch(max_traces=0), ValueError, "max_traces must be 1 or more, got 0"),
 ])  # fmt: skip
 def test_bad_input(call, error, says):

@@ -2,7 +2,7 @@
 
 import functools
 import linecache
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -237,13 +237,7 @@ class Lens:
         return f"<Lens of {self.name}: {primitives}, {kernels}>"
 
 
-def lens(
-    fn: Callable[..., Any],
-    *args: Any,
-    static_argnums: int | Sequence[int] | None = None,
-    static_argnames: str | Sequence[str] | None = None,
-    **kwargs: Any,
-) -> Lens:
+def lens(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Lens:
     """Show Python, jaxpr and optimized HLO of a function side by side, linked.
 
     The function is traced and compiled for these arguments, but not run. The link
@@ -252,12 +246,10 @@ def lens(
     work came from, the lens says that it appeared.
 
     Args:
-        fn: any function that JAX can trace; a jitted one keeps its own settings.
+        fn: any function that JAX can trace; a jitted one keeps its own settings, such
+            as static arguments.
         *args: arguments for ``fn``; arrays, pytrees of arrays, or
             ``jax.ShapeDtypeStruct`` for a shape and dtype without values.
-        static_argnums: positions of arguments that are Python values, as for
-            ``jax.jit``.
-        static_argnames: names of such arguments.
         **kwargs: keyword arguments for ``fn``.
 
     Returns:
@@ -278,7 +270,7 @@ def lens(
         >>> view.at("jnp.tanh(x)").equations
         (0,)
     """
-    program = _trace.compile_program(fn, args, kwargs, static_argnums, static_argnames)
+    program = _trace.compile_program(fn, args, kwargs)
     return assemble(fn, program)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,9 +16,6 @@ from .. import _internals
 from .._functions import is_jax_jitted, is_jitted, name_of, unbound
 from .._internals import _equations
 from ._model import Costs
-
-Names = str | Sequence[str] | None
-Numbers = int | Sequence[int] | None
 
 # What jax.jit takes as an argument without being told that it is static.
 _DYNAMIC = (
@@ -46,14 +43,11 @@ class Program:
     library: str = ""  # that jitted the function
 
 
-def compile_program(
-    fn: Any, args: Any, kwargs: Any, nums: Numbers, names: Names
-) -> Program:
+def compile_program(fn: Any, args: Any, kwargs: Any) -> Program:
     """Trace, lower and compile; errors of the user's function pass unchanged.
 
     Raises:
-        TypeError: ``fn`` is not callable, or static arguments are named for a function
-            that is already jitted.
+        TypeError: ``fn`` is not callable.
     """
     if not callable(fn):
         raise TypeError(
@@ -61,12 +55,7 @@ def compile_program(
             "Write lens(fn, x), not lens(fn(x))."
         )
     plain, held = unbound(fn, ())
-    if is_jitted(plain) and (nums is not None or names is not None):
-        raise TypeError(
-            "lens: this function is already jitted and has its own static arguments. "
-            "Drop static_argnums and static_argnames here."
-        )
-    jitted, adapt_all = _jitted(plain, (*held, *args), kwargs, nums, names)
+    jitted, adapt_all = _jitted(plain, (*held, *args), kwargs)
 
     def adapt(args: Any, kwargs: Any) -> tuple[Any, Any]:
         return adapt_all((*held, *args), kwargs)
@@ -109,9 +98,7 @@ def _is_foreign(fn: Any) -> bool:
     return is_jitted(fn) and not (is_jax_jitted(fn) and hasattr(fn, "trace"))
 
 
-def _jitted(
-    fn: Any, args: Any, kwargs: Any, nums: Numbers, names: Names
-) -> tuple[Any, Adapt]:
+def _jitted(fn: Any, args: Any, kwargs: Any) -> tuple[Any, Adapt]:
     """A jit of a function, and how the function's arguments are passed to it.
 
     What a library jitted is traced through that library's jit, as a function that
@@ -121,7 +108,7 @@ def _jitted(
         return fn, lambda args, kwargs: (args, kwargs)
     leaves, tree = jax.tree.flatten((args, kwargs))
     is_static = list(map(_is_static, leaves))
-    if nums is None and names is None and (any(is_static) or is_jitted(fn)):
+    if any(is_static) or is_jitted(fn):
         if not is_jitted(fn) or type(fn).__module__.startswith("equinox."):
             # As in `equinox.filter_jit`: a model's rates and flags are Python's.
             scalars = (bool, int, float, complex)
@@ -135,8 +122,7 @@ def _jitted(
 
     functools.update_wrapper(again, fn, updated=())
     again.__name__ = name_of(fn)
-    jitted = jax.jit(again, static_argnums=nums, static_argnames=names)
-    return jitted, lambda args, kwargs: (args, kwargs)
+    return jax.jit(again), lambda args, kwargs: (args, kwargs)
 
 
 def _is_static(leaf: Any) -> bool:

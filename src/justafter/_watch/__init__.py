@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from types import ModuleType
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 from .. import _functions
@@ -30,7 +29,6 @@ class Watched(Protocol[P, R]):
 
 
 Fun = Callable[..., Any]
-Ignored = str | ModuleType | Fun
 
 
 @overload
@@ -43,7 +41,6 @@ def watch(
     /,
     *,
     only: Fun | Sequence[Fun] | None = None,
-    ignore: Ignored | Sequence[Ignored] = (),
     max_traces: int | None = None,
 ) -> Log: ...
 
@@ -53,7 +50,6 @@ def watch(
     /,
     *,
     only: Fun | Sequence[Fun] | None = None,
-    ignore: Ignored | Sequence[Ignored] = (),
     max_traces: int | None = None,
 ) -> Any:
     """Count how often functions are traced and compiled, and say why.
@@ -70,8 +66,6 @@ def watch(
     Args:
         fn: the function to decorate, jitted or to be jitted.
         only: count these functions and no other.
-        ignore: do not count these: functions, modules, or names of modules such as
-            ``"diffrax"``, with all that is in them.
         max_traces: raise :class:`RetraceError`, with the reason, in the call that
             would trace a function more often than this.
 
@@ -79,7 +73,7 @@ def watch(
         `fn` itself, with a `log` attribute; or a `Log`.
 
     Raises:
-        TypeError: `fn`, `only` or `ignore` is no function, or cannot carry a log.
+        TypeError: `fn` or `only` is no function, or cannot carry a log.
         ValueError: `max_traces` is no whole number of at least 1, or `only` is empty.
         RuntimeError: this version of JAX hides what is needed.
 
@@ -98,28 +92,23 @@ def watch(
         Reason(kind='new shape', text='x was float32[3], now float32[4]')
     """
     if fn is not None:
-        if only is not None or ignore != () or max_traces is not None:
+        if only is not None or max_traces is not None:
             raise TypeError("watch takes a function to decorate, or options, not both")
         return _decorated(fn)
     if max_traces is not None and not (type(max_traces) is int and max_traces >= 1):
         raise ValueError(f"max_traces must be 1 or more, got {max_traces!r}")
-    chosen = None if only is None else _listed(only)
-    ignored = _listed(ignore)
-    ignored = [one.__name__ if isinstance(one, ModuleType) else one for one in ignored]
+    chosen = None
+    if only is not None:
+        many: Any = only if isinstance(only, Iterable) else [only]
+        chosen = [only] if callable(only) else list(many)
     if chosen == []:
         raise ValueError(
             "only is empty: nothing would be counted. Leave it out to watch everything"
         )
-    for one in (*(chosen or ()), *(one for one in ignored if type(one) is not str)):
+    for one in chosen or ():
         if not callable(one):
-            kind = type(one).__name__
-            raise TypeError(f"watch needs functions, or modules to ignore, got {kind}")
-    return Log(chosen, ignored, max_traces).start()
-
-
-def _listed(value: Any) -> list[Any]:
-    is_many = isinstance(value, Iterable) and not callable(value)
-    return list(value) if is_many and not isinstance(value, str) else [value]
+            raise TypeError(f"watch needs functions, got {type(one).__name__} in only")
+    return Log(chosen, max_traces).start()
 
 
 def _decorated(fn: Any) -> Any:

@@ -201,16 +201,12 @@ class Log(Mapping[str, Record]):
     def __init__(
         self,
         only: Sequence[Fun] | None = None,
-        ignore: Sequence[str | Fun] = (),
         max_traces: int | None = None,
     ):
         self._lock = threading.RLock()
         # Of one code, a record for each living object whose method it is.
         self._records: dict[Any, list[tuple[Callable[[], Any], Record]]] = {}
         self._only = None if only is None else [_functions.unjitted(f) for f in only]
-        self._ignored = [
-            one if isinstance(one, str) else _functions.unjitted(one) for one in ignore
-        ]
         self._max_traces = max_traces
         self._order: list[Record] = []
         self._reference: Callable[[], Any] | None = None
@@ -338,7 +334,7 @@ class Log(Mapping[str, Record]):
             self.eager[name] += 1
             return None
         found = Identity(name, name, "", (path, line, name), path)
-        return None if self._is_ignored(found, ()) else self._record(found)
+        return self._record(found)
 
     def _wanted(self, fun: Fun, args: Sequence[Any]) -> Identity | None:
         """The identity to count a function under; None if it is not watched."""
@@ -349,9 +345,7 @@ class Log(Mapping[str, Record]):
             is_readers = _internals.is_called_by_reader()
             owner = found.owner if hidden is None else None
             found = replace(found, owner=owner, is_readers=is_readers)
-            if found.is_jax and not _is_readers(fun):
-                return None
-            return None if self._is_ignored(found, links) else found
+            return None if found.is_jax and not _is_readers(fun) else found
         for root in self._only:
             if any(_same(root, link) for link in links):
                 return identity(root)
@@ -365,15 +359,6 @@ class Log(Mapping[str, Record]):
             if is_root:
                 return identity(root)
         return None
-
-    def _is_ignored(self, found: Identity, links: Sequence[Any]) -> bool:
-        modules = {found.module, _functions.package_of(found.path)}
-        return any(
-            any(module == one or module.startswith(f"{one}.") for module in modules)
-            if isinstance(one, str)
-            else any(_same(one, link) for link in links)
-            for one in self._ignored
-        )
 
     def _record(self, found: Identity) -> Record:
         with self._lock:
