@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -16,7 +16,11 @@ from textwrap import dedent
 import jax  # noqa: F401
 import pytest
 
-from .forks import run_forked
+from executed_book.running import workers
+from executed_book.running.fingerprint import STEERING
+
+from . import forks
+from .forks import Forked
 
 CONF = """\
 from pathlib import Path
@@ -53,16 +57,14 @@ def on_a_device(**how: object) -> dict[str, str]:
     }
 
 
-def settings() -> dict[str, str]:
-    """The variables that the tools or what they import may read."""
-    return {k: v for k, v in os.environ.items() if k != "PYTEST_CURRENT_TEST"}
+def steering(variables: Mapping[str, str]) -> dict[str, str]:
+    """The variables that what the tools import may read."""
+    prefixes = ("PYTHON", "PRETEND", *STEERING)
+    return {k: v for k, v in variables.items() if k.startswith(prefixes)}
 
 
-#: The variables before any test set one; importing JAX has set two.
-SETTINGS = settings()
-
-#: Variables that nothing reads when it is imported.
-READ_LATE = {"SOURCE_DATE_EPOCH"}
+#: As they are before any test sets one; importing JAX has set two.
+STEERED = steering(os.environ)
 
 
 @dataclass
@@ -96,28 +98,25 @@ class TinyBook:
 
     def start(self, *arguments: str, **variables: str) -> subprocess.Popen[str]:
         """Start a command of the book tools here."""
-        environment = {**os.environ, **variables}
         return subprocess.Popen(
             [sys.executable, "-m", "executed_book", *arguments],
             cwd=self.root,
-            env=environment,
+            env={**os.environ, **variables},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
         )
 
-    def run(self, *arguments: str, **variables: str) -> tuple[int, str]:
-        """Run a command to its end: its exit status and what it printed.
+    def fork(self, *arguments: str, **variables: str) -> Forked | subprocess.Popen[str]:
+        """Start it in a fork of a process that is ready, unless imports are steered."""
+        environment = {**os.environ, **variables}
+        if steering(environment) == STEERED:
+            return Forked(self.root, arguments, environment)
+        return self.start(*arguments, **variables)
 
-        Where no variables steer imports, in a fork of a process that is ready; see
-        `forks`.
-        """
-        if variables.keys() <= READ_LATE and settings() == SETTINGS:
-            with tempfile.NamedTemporaryFile() as said:
-                file = Path(said.name)
-                status = run_forked(self.root, arguments, file, variables)
-                return status, file.read_text("utf-8")
-        process = self.start(*arguments, **variables)
+    def run(self, *arguments: str, **variables: str) -> tuple[int | None, str]:
+        """Run a command to its end: its exit status and what it printed."""
+        process = self.fork(*arguments, **variables)
         try:
             output, _ = process.communicate(timeout=600)
         finally:
@@ -176,3 +175,11 @@ def copy_of(book: TinyBook, root: Path) -> TinyBook:
 @pytest.fixture
 def book(tmp_path: Path) -> TinyBook:
     return new_book(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def ready_workers() -> Iterator[None]:
+    """Workers of the test's own process are forked from one that has imported all."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(workers, "start_server", forks.start_server)
+        yield

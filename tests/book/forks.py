@@ -9,8 +9,12 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import socket
+import subprocess
 import sys
+import tempfile
+from collections.abc import Callable
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
@@ -26,23 +30,48 @@ _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(["tests.book.imports"])
 
 
-def run_forked(
-    root: Path, arguments: tuple[str, ...], output: Path, variables: dict[str, str]
-) -> int | None:
-    """Run a command in the folder `root`; its exit status, None if it ran too long."""
+def forked(target: Callable[..., object], *arguments: object) -> BaseProcess:
+    """A process that has imported all, forked to call a function."""
     before = dict(os.environ)
     os.environ.update(_IMPORTED_WITH)
     os.environ["PYTHONPATH"] = os.pathsep.join([_ROOT, before.get("PYTHONPATH", "")])
     try:
-        given = (root, arguments, output, {**before, **variables})
-        command = _FORKS.Process(target=_command, args=given)
-        command.start()
+        process = _FORKS.Process(target=target, args=arguments)
+        process.start()
     finally:
         os.environ.clear()
         os.environ.update(before)
-    command.join(600.0)
-    command.kill()
-    return command.exitcode
+    return process
+
+
+class Forked:
+    """A command that runs in a fork, with what a test asks of a `subprocess.Popen`."""
+
+    def __init__(
+        self, root: Path, arguments: tuple[str, ...], environment: dict[str, str]
+    ) -> None:
+        self._said = tempfile.NamedTemporaryFile()  # noqa: SIM115
+        given = (root, arguments, Path(self._said.name), environment)
+        self._process = forked(_command, *given)
+        self.kill = self._process.kill
+
+    @property
+    def returncode(self) -> int | None:
+        return self._process.exitcode
+
+    def poll(self) -> int | None:
+        return self._process.exitcode
+
+    def send_signal(self, number: int) -> None:
+        if self._process.pid and self.poll() is None:
+            os.kill(self._process.pid, number)
+
+    def communicate(self, timeout: float) -> tuple[str, None]:
+        self._process.join(timeout)
+        if self.returncode is None:
+            raise subprocess.TimeoutExpired("a forked command", timeout)
+        with self._said:
+            return Path(self._said.name).read_text("utf-8"), None
 
 
 def _command(
@@ -52,6 +81,8 @@ def _command(
     os.chdir(root)
     os.environ.clear()
     os.environ.update(environment)
+    tempfile.tempdir = None  # a variable may say another
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # also where the tests ignore it
     sys.path[:] = [place for place in sys.path if place not in ("", _ROOT)]
     workers.start_server = _start_server
     sys.exit(main(list(arguments)))
@@ -67,7 +98,6 @@ class _Server:
     """A forked server, with what its builder asks of a `subprocess.Popen`."""
 
     def __init__(self, process: BaseProcess) -> None:
-        process.start()
         self.kill, self.wait = process.kill, process.join
         self.poll = lambda: process.exitcode
         self.returncode = None
@@ -79,9 +109,21 @@ def _start_server(
     environment: dict[str, str],
     without: tuple[str, ...] = (),
 ) -> _Server:
+    """Fork the server from this process, which is itself a fork."""
     fork = multiprocessing.get_context("fork")
     process = fork.Process(target=_serve, args=(link, run, environment, without))
+    process.start()
     return _Server(process)
+
+
+def start_server(
+    link: socket.socket,
+    run: Path,
+    environment: dict[str, str],
+    without: tuple[str, ...] = (),
+) -> _Server:
+    """Fork the server for a test that starts workers in its own process."""
+    return _Server(forked(_serve, link, run, environment, without))
 
 
 def _serve(
@@ -96,5 +138,6 @@ def _serve(
     os.closerange(link.fileno() + 1, 1 << 16)
     os.environ.clear()
     os.environ.update(environment)
+    sys.path[:] = [place for place in sys.path if place not in ("", _ROOT)]
     os.chdir(run)
     server.serve(link, run, without)

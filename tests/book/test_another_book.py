@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -210,3 +211,14 @@ def test_sphinx_says_what_failed_and_of_pages_left_out_nothing(book):
     assert sphinx_of(book, "-W", left_out).returncode == 0
     assert "42" in (book.root / "out" / "good.html").read_text()
     book.done("build", left_out)
+
+
+def test_a_book_needs_no_matplotlib(book, tmp_path_factory):
+    modules = tmp_path_factory.mktemp("modules")
+    # As where it is not installed, though the backend that IPython brings is.
+    (modules / "sitecustomize.py").write_text(
+        "import sys\nsys.modules['matplotlib'] = None"
+    )
+    folders = filter(None, [str(modules), os.environ.get("PYTHONPATH")])
+    book.chapter("one", "6 * 7")
+    book.executed(PYTHONPATH=os.pathsep.join(folders))

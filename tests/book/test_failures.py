@@ -1,7 +1,7 @@
 """Each thing that can be wrong with a page is told: where, what, and the way out.
 
 All faulty pages are built together, once, beside a page that is right and a site that
-stands: none of them keeps the others from being told.
+stands: none of them keeps the others from being told, nor the build from its promises.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from .conftest import FRONT, TinyBook, new_book
+from .conftest import FRONT, TinyBook
+from .test_six_promises import PROMISES, Tried, attempt, conf, good_book
+from .test_six_promises import Fault as Faults
 
 #: A front matter that lets cells run for two seconds.
 TWO_SECONDS = "---\nfile_format: mystnb\nexecuted_book: {limit: 2}\n---\n\n"
@@ -112,7 +114,7 @@ FAULTS = {
     "drops": fault(
         "while True:\n    print(1)",
         words="printed over 1,000,000 characters",
-        front="---\nfile_format: mystnb\nexecuted_book: {limit: 30}\n---\n\n",
+        front="---\nfile_format: mystnb\nexecuted_book: {limit: 120}\n---\n\n",
     ),
     "greedy": fault(
         "try:\n    print('x' * 2_000_000)\nexcept Exception:\n    print('caught')",
@@ -255,17 +257,9 @@ PAGES: dict[str, tuple[str, int, str]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def failed(tmp_path_factory) -> tuple[TinyBook, str, str]:
-    """A book with a site and then every fault at once: book, site before, what it says.
-
-    One chapter of several faults is among them, and one that depends on a failed cell.
-    """
-    book = new_book(tmp_path_factory.mktemp("faults"))
-    book.index("fine")
-    book.chapter("fine", "print('first site')")
-    book.built()
-    before = book.html("fine")
+def every_faulty_page(book: TinyBook) -> None:
+    """Also a chapter of several faults, one of which is a cell's that another needs."""
+    conf('executed_book_rules = "all"')(book)
     for name, each in FAULTS.items():
         book.chapter(name, *each.cells, front=each.front)
     for name, (text, _, _) in PAGES.items():
@@ -284,8 +278,20 @@ def failed(tmp_path_factory) -> tuple[TinyBook, str, str]:
         "print('\\x1b[1m')",
         "import os; os._exit(1)",
     )
-    output = book.refused("build")
-    return book, before, output
+
+
+@pytest.fixture(scope="module")
+def tried(tmp_path_factory) -> Tried:
+    """What became of a book with every fault at once."""
+    count = len(FAULTS) + len(PAGES) + 4 + 5
+    faults = Faults(every_faulty_page, "nothing", problems=count, soon=600.0)
+    good = good_book(tmp_path_factory.mktemp("good"))
+    return attempt(good, faults, tmp_path_factory.mktemp("scratch"))
+
+
+@pytest.fixture(scope="module")
+def told(tried) -> dict[str, str]:
+    return problems(tried.said)
 
 
 def problems(output: str) -> dict[str, str]:
@@ -299,20 +305,20 @@ def problems(output: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_is_told_at_its_line_with_a_way_out(failed, name):
-    found, each = problems(failed[2]), FAULTS[name]
-    said = found.get(f"{name}:{each.line}")
-    assert said, [block for place, block in found.items() if place.startswith(name)]
+def test_a_fault_is_told_at_its_line_with_a_way_out(told, name):
+    each = FAULTS[name]
+    said = told.get(f"{name}:{each.line}")
+    assert said, [block for place, block in told.items() if place.startswith(name)]
     for word in each.words:
         assert word in said
     assert "\n    → " in said, "there is a way out"
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_faulty_page_is_told_at_its_line(failed, name):
+def test_a_faulty_page_is_told_at_its_line(told, name):
     _, line, words = PAGES[name]
-    said = problems(failed[2]).get(f"{name}:{line}")
-    assert said, failed[2]
+    said = told.get(f"{name}:{line}")
+    assert said, list(told)
     assert words in said
 
 
@@ -325,26 +331,23 @@ def test_a_faulty_page_is_told_at_its_line(failed, name):
         ("twice:1", "twice.ipynb beside it gives the same page"),
     ],
 )
-def test_a_file_that_is_no_page_is_told(failed, place, words):
-    assert words in problems(failed[2])[place]
+def test_a_file_that_is_no_page_is_told(told, place, words):
+    assert words in told[place]
 
 
-def test_all_that_is_wrong_with_one_page_is_told(failed):
-    told = {p for p in problems(failed[2]) if p.startswith("several:")}
+def test_all_that_is_wrong_with_one_page_is_told(told):
+    several = {place for place in told if place.startswith("several:")}
     # An unknown option; an address; a failure, of which the next cell is a consequence;
     # a color; a cell that kills its process.
-    assert told == {f"several:{line}" for line in (8, 10, 14, 22, 26)}
-    failure = problems(failed[2])["several:14"]
-    assert "not looked at, since they need it: cells 3" in failure
+    assert several == {f"several:{line}" for line in (8, 10, 14, 22, 26)}
+    assert "not looked at, since they need it: cells 3" in told["several:14"]
 
 
-def test_nothing_else_is_told_and_the_site_stands(failed):
-    book, before, output = failed
-    blocks = [block for block in output.split("\n\n") if "docs/" in block]
-    expected = len(FAULTS) + len(PAGES) + 4 + 5
-    assert f"{expected} problems: nothing was published" in output, blocks
-    assert "site-packages" not in output
-    assert book.html("fine") == before
+@pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: promise.__name__)
+def test_a_build_with_every_fault_keeps(tried, promise):
+    """Also that nothing else is told."""
+    promise(tried)
+    assert "site-packages" not in tried.said
 
 
 def test_a_page_that_is_right_in_odd_ways_is_built(book):

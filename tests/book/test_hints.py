@@ -54,7 +54,7 @@ def hint(block: str) -> str:
 
 def option(block: str) -> str:
     """The option that a hint proposes, in the form that a cell needs."""
-    found = re.search(r"(:[\w-]+: .*?)(?:, or mend the cell)?$", hint(block), re.M)
+    found = re.search(r"(:[\w-]+: .*?)(?:, or correct the cell)?$", hint(block), re.M)
     assert found, block
     return found[1]
 

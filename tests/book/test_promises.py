@@ -11,7 +11,7 @@ import pytest
 
 from executed_book.errors import BookError
 
-from .conftest import TinyBook, copy_of
+from .conftest import FRONT, TinyBook, copy_of
 from .test_settings import from_conf
 
 
@@ -129,6 +129,21 @@ def test_a_page_that_holds_too_much_memory_is_named_while_it_grows(book):
     said = book.refused("execute", "-Dexecuted_book_memory=1")
     assert "one.md:14: cell 2 held over 1 GB of memory" in said
     assert "executed_book_memory" in said
+
+
+def test_a_page_may_be_left_out_or_fail_by_its_own_options(book):
+    fetches = "import urllib.request\nurllib.request.urlopen('http://localhost:9')"
+    book.chapter("one", "print(6 * 7)")
+    book.chapter("two", fetches)
+    said = book.refused("execute")
+    assert "cell 1 raised URLError" in said
+    assert (
+        "if there is no network, name its page in nb_execution_excludepatterns" in said
+    )
+    for option in ('execution_mode: "off"', "execution_allow_errors: true"):
+        front = FRONT.replace("\n---", f"\nmystnb: {{{option}}}\n---")
+        book.chapter("two", fetches, front=front)
+        book.executed()
 
 
 def test_images_have_a_limit_that_is_set(book):
@@ -274,9 +289,7 @@ def test_a_date_that_is_none_is_one_line(book):
 def test_a_closed_terminal_leaves_nothing_behind(book, number, tmp_path_factory):
     scratch = tmp_path_factory.mktemp("scratch")
     book.chapter("one", "import time\ntime.sleep(60)")
-    before = signal.signal(number, signal.SIG_DFL)  # a child ignores what we ignore
-    process = book.start("execute", TMPDIR=str(scratch))
-    signal.signal(number, before)
+    process = book.fork("execute", TMPDIR=str(scratch))
     until = time.monotonic() + 60
     while not list(scratch.glob("*/1/job.json")) and time.monotonic() < until:
         time.sleep(0.05)

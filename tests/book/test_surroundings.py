@@ -37,7 +37,7 @@ def test_a_flag_that_xla_does_not_know_is_one_line(book):
     said = book.refused("execute", XLA_FLAGS="--xla_no_such_flag=1")
     assert "JAX does not start on the platform 'cpu'" in said
     assert "xla_no_such_flag" in said
-    assert "→ mend or unset what steers it: " in said
+    assert "→ correct or unset what steers it: " in said
     assert "cell" not in said, "no cell is blamed"
     assert "Traceback" not in said
 

@@ -49,9 +49,27 @@ def test_from_the_panel_to_the_check_and_back_to_the_sentence(visit):
     check = page.locator("#check-odd-numbers")
     expect(check).to_be_visible()
     expect(check).to_be_in_viewport()
-    back = page.locator(".receipt-note a", has_text="Squares never shrink")
+    back = page.locator(".receipt-note a[href='#claim-odd-numbers-2']")
+    expect(back).to_contain_text("Squares never shrink")
     back.click()
     assert page.url.endswith("#claim-odd-numbers-2")
+
+
+def test_a_tick_that_names_several_checks_shows_them_all(visit):
+    opened = visit("receipts.html")
+    page = opened.page
+    tick = page.locator("#claim-odd-numbers-2")
+    name = "Checked: Squares never shrink; each grows by an odd number. Their sum is"
+    expect(tick).to_have_attribute("aria-label", f"{name} one number. (2 checks)")
+    tick.click()
+    panel = page.locator(PANEL)
+    expect(panel.locator("pre")).to_have_count(2)
+    expect(panel).to_contain_text("squares[1:] == odd.cumsum()")
+    expect(panel).to_contain_text("squares.sum().shape")
+    panel.get_by_role("link", name="one number").click()
+    expect(panel).to_have_count(0)
+    assert page.url.endswith("#check-one-number")
+    assert opened.errors == []
 
 
 def test_on_a_phone_a_press_opens_a_sheet_within_the_screen(visit):
@@ -80,7 +98,7 @@ def test_a_check_that_is_not_folded_tells_what_it_holds_to_who_comes_by_a_tick(v
     expect(note).to_be_hidden()
     page.click("#claim-one-number")
     expect(note).to_be_visible()
-    note.locator("a").click()
+    note.locator("a").first.click()
     assert page.url.endswith("#claim-one-number")
 
 

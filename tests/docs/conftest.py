@@ -37,7 +37,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Give each test of a chapter one run for each chapter."""
     if "docname" in metafunc.fixturenames:
-        chapters, _ = find_chapters(DOCS)
+        chapters = find_chapters(DOCS)
         metafunc.parametrize("docname", [chapter.docname for chapter in chapters])
 
 

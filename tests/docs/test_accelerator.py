@@ -52,7 +52,7 @@ def branching() -> list[str]:
     """The chapters that ask which device they run on."""
     return sorted(
         chapter.docname
-        for chapter in find_chapters(DOCS)[0]
+        for chapter in find_chapters(DOCS)
         if _BRANCH.search(chapter.text) and chapter.platform is None
     )
 

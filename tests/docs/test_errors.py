@@ -48,7 +48,7 @@ class Entry:
         return self.words, self.docname.removeprefix(FOLDER), self.name
 
 
-CHAPTERS, _ = find_chapters(DOCS)
+CHAPTERS = find_chapters(DOCS)
 LESSONS = {c.docname for c in CHAPTERS if not c.docname.startswith(FOLDER)}
 
 

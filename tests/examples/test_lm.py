@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import json
 import os
 import resource
@@ -19,7 +21,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from . import lm_figures
+from . import lm_figures, lm_numpy
 from .conftest import compiled
 from .figures import EXAMPLES
 from .lm_figures import TINY
@@ -211,6 +213,13 @@ def test_no_two_processes_see_the_same_document(config: Any, prepared: dict):
         wanted = np.concatenate([corpus.encode(tokenizer, [texts[n]]) for n in names])
         files = [loader.on_disk(Path(config.corpus) / f"train-{i}.bin") for i in own]
         np.testing.assert_array_equal(np.concatenate(files), wanted)
+        # The rows of a process are windows of these shards, and of no other.
+        cuts = [loader.Windows(tokens, config.context) for tokens in files]
+        windows = {cut[i].tobytes() for cut in cuts for i in range(len(cut))}
+        read = loader.batches(config, process, 2)
+        for _ in range(len(windows) // (config.batch // 2)):
+            rows = next(read).reshape(-1, config.context + 1)
+            assert {row.tobytes() for row in rows} <= windows
         # In one epoch of a shard, each of its windows comes once.
         first = loader.Windows(files[0], config.context)
         rows = loader.shard(Path(config.corpus) / f"train-{own[0]}.bin", config, own[0])
@@ -279,6 +288,22 @@ def test_no_token_sees_what_comes_after_it(model: Any):
         apart = abs(logits(model.params, other) - before).max(axis=(0, 2))
         assert apart[:place].max() < 1e-5
         assert apart[place:].min() > 1e-5
+
+
+def test_the_same_model_in_plain_numpy_gives_the_same_logits(model: Any):
+    import jax
+    from flax import nnx
+
+    tokens = some_tokens(2, 32)
+    ours, _ = jax.jit(lambda p, x: nnx.merge(model.graph, p)(x))(model.params, tokens)
+    plain = jax.tree.map(np.asarray, nnx.to_pure_dict(model.params))
+    theirs = lm_numpy.logits(plain, tokens, model.config.heads)
+    np.testing.assert_allclose(ours, theirs, atol=1e-4)
+    # Layers in another order, or another scale, would be seen.
+    blocks = jax.tree.map(lambda leaf: leaf[::-1], plain["blocks"])
+    for other in ({**plain, "blocks": blocks}, {**plain, "norm": {"scale": 2.0}}):
+        apart = lm_numpy.logits(other, tokens, model.config.heads) - theirs
+        assert abs(apart).max() > 1e-3
 
 
 def saved_for_backward(model: Any, remat: str) -> int:
@@ -544,6 +569,21 @@ def test_a_disk_that_is_full(whole: Any, config: Any):
 
 
 @pytest.mark.weekly
+def test_a_profile_holds_steps_10_to_15(config: Any):
+    from jax.profiler import ProfileData
+
+    ended(train(config, "--steps", 17, "--profile"))
+    [path] = Path(config.output, "profile").rglob("*.xplane.pb")
+    lines = [
+        line
+        for plane in ProfileData.from_file(str(path)).planes
+        for line in plane.lines
+    ]
+    events = [event for line in lines for event in line.events if event.name == "step"]
+    assert [dict(e.stats)["step_num"] for e in events] == list(range(10, 16))
+
+
+@pytest.mark.weekly
 def test_exported_it_is_served_without_the_source(whole: Any, tmp_path: Path):
     place = tmp_path / "exported"
     ended(start("export", whole.output, place))
@@ -633,6 +673,92 @@ def test_kneser_ney_gives_probabilities_that_know_the_text():
     assert 3 < means[0] < 8
 
 
+def test_bits_a_byte_count_each_token_once(config: Any, prepared: dict, model: Any):
+    """Those of a model without preference, and of windows evaluated one by one."""
+    import jax
+    from flax import nnx
+    from lm import corpus, evaluate
+
+    tokenizer = corpus.tokenizer_of(config.corpus, prepared["tokenizer"])
+    sizes = corpus.bytes_of_tokens(tokenizer)
+    ids = evaluate.load_ids(config, "validation")[:150]
+    lengths = sizes[ids[1:]]
+    none = jax.tree.map(lambda leaf: 0 * leaf, model.params)
+    for stride in (16, 32):
+        values = evaluate.nats(config, model.graph, none, ids, stride)
+        uniform = len(values) * np.log2(config.vocab) / lengths.sum()
+        assert evaluate.bits(values, lengths) == pytest.approx(uniform, rel=1e-5)
+    values = evaluate.nats(config, model.graph, model.params, ids, 16)
+    plain = jax.tree.map(np.asarray, nnx.to_pure_dict(model.params))
+    for start in (0, 16, 96):
+        window = ids[None, start : start + 33].astype(np.int32)
+        logits = lm_numpy.logits(plain, window[:, :-1], config.heads)[0]
+        wanted = -np.log(lm_numpy.softmax(logits)[np.arange(32), window[0, 1:]])
+        first = 0 if start == 0 else 16
+        np.testing.assert_allclose(
+            values[start + first : start + 32], wanted[first:], rtol=1e-4
+        )
+
+
+def test_discounts_are_those_of_chen_and_goodman():
+    """Of counts 1, 2, 3 and 4 there are four, three, two and one."""
+    from lm import baselines
+
+    counts = np.repeat([1, 2, 3, 4], [4, 3, 2, 1])
+    level = baselines.Level(np.arange(10, dtype=np.uint64), counts)
+    y = 4 / (4 + 2 * 3)
+    wanted = [0, 1 - 2 * y * 3 / 4, 2 - 3 * y * 2 / 3, 3 - 4 * y * 1 / 2]
+    np.testing.assert_allclose(level.discounts, wanted)
+
+
+def test_xz_is_charged_for_what_is_new():
+    from lm import baselines
+
+    known = np.random.default_rng(0).integers(0, 256, 20_000, np.uint8).tobytes()
+    new = np.random.default_rng(1).integers(0, 256, 20_000, np.uint8).tobytes()
+    assert baselines.xz_bits(known, known) < 0.2
+    assert 7.9 < baselines.xz_bits(known, new) < 8.2
+    assert 7.9 < baselines.xz_bits(b"", known) < 8.2
+
+
+#: A line of the package, the same line wrong, and the test that has to fail then.
+BREAKS = [
+    ("baselines", "y = of[0]", "y = 2 * of[0]", "discounts"),
+    ("baselines", "* shares\n", "* 0.5 * shares\n", "kneser_ney_gives"),
+    ("baselines", "size(train + test) - before", "size(train + test)", "xz_is"),
+    ("evaluate", "0 if start == 0 else size - stride", "0", "bits_a_byte"),
+    ("evaluate", "rows[:, 1:])", "rows[:, :-1])", "bits_a_byte"),
+    ("evaluate", "/ math.log(2)", "", "bits_a_byte"),
+    ("text", "covered[starts] += 1", "covered[starts + 1] += 1", "passages_seen"),
+    ("loader", "range(process * own, (process + 1) * own)", "range(own)", "no_two"),
+]
+
+
+@pytest.mark.weekly
+@pytest.mark.parametrize(("module", "right", "wrong", "test"), BREAKS)
+def test_a_broken_baseline_or_metric_is_seen(
+    module: str,
+    right: str,
+    wrong: str,
+    test: str,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    broken = importlib.import_module(f"lm.{module}")
+    source = inspect.getsource(broken)
+    assert source.count(right) == 1
+    [check] = [f for name, f in globals().items() if name.startswith(f"test_{test}")]
+    given = inspect.signature(check).parameters
+    fixtures = {name: request.getfixturevalue(name) for name in given}
+    check(**fixtures)
+    names = {"__name__": broken.__name__, "__package__": "lm"}
+    exec(compile(source.replace(right, wrong), module, "exec"), names)
+    for name in vars(broken).keys() & names.keys() - {"__name__", "__package__"}:
+        monkeypatch.setattr(broken, name, names[name])
+    with pytest.raises(AssertionError):
+        check(**fixtures)
+
+
 def test_the_tables_are_those_of_the_runs_that_are_kept():
     for name, table in lm_figures.tables().items():
         assert (lm_figures.FOLDER / name).read_text() == table
@@ -715,6 +841,8 @@ def test_a_tokenizer_that_is_not_the_models(
     assert said.endswith(
         "is not the tokenizer that this model was trained with: restore it."
     )
+    said = refusal(corpus.tokenizer_of, tmp_path / "none", prepared["tokenizer"])
+    assert said.startswith(f"There is no {tmp_path}/none/tokenizer.json")
 
 
 @pytest.mark.parametrize(
@@ -740,6 +868,9 @@ def test_devices_that_do_not_divide(devices: int, more: dict, says: str):
         ({"batch": 12}, "--batch 12 is not divisible by 8"),
         ({"steps": 0}, "--steps has to be at least 1"),
         ({"seed": -1}, "--seed has to be from 0"),
+        ({"vocab": 256}, "--vocab 256 has to be from 257"),  # no token for each byte
+        ({"vocab": 2**16 + 1}, "--vocab 65537 has to be from 257"),  # beyond uint16
+        ({"rate": 0.0}, "--rate has to be above 0"),
     ],
 )
 def test_sizes_that_do_not_fit(more: dict, says: str):
@@ -784,3 +915,19 @@ def test_nothing_to_generate_from(tmp_path: Path):
     from lm import evaluate
 
     assert refusal(evaluate.load, tmp_path).startswith(f"{tmp_path} holds no run")
+    (tmp_path / "config.json").write_text('{"vocab": ')
+    said = refusal(evaluate.load, tmp_path)
+    assert said.startswith(f"Cannot read {tmp_path}/config.json")
+
+
+def test_a_damaged_checkpoint(whole: Any, tmp_path: Path):
+    from lm import evaluate
+
+    run = Path(shutil.copytree(whole.output, tmp_path / "run"))
+    files = [path for path in (run / "checkpoints" / "12").rglob("*") if path.is_file()]
+    for path in sorted(files, key=lambda path: path.stat().st_size)[-3:]:
+        path.write_bytes(path.read_bytes()[:100])
+    said = refusal(evaluate.load, run)
+    assert said.startswith(f"Cannot read {run}/checkpoints/12: ")
+    shutil.rmtree(run / "checkpoints" / "12")
+    assert weights(run) != weights(whole.output)

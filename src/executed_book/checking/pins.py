@@ -17,7 +17,7 @@ from .stored import (
     StoredCell,
     accepted_page,
     accepted_path,
-    read_page,
+    read_outputs,
 )
 
 _ACCEPT = "accept them with 'python -m executed_book pin'"
@@ -41,7 +41,7 @@ def check_pins(
         )
         return
     try:
-        pinned = read_page(path).cells
+        pinned = read_outputs(path).cells
     except PageError as error:
         yield error
         return
@@ -100,6 +100,6 @@ def _compared(
         chapter.path,
         cell.line if cell else 1,
         f"cell {cell.number if cell else 0} does not give what is pinned",
-        f"mend the cell; or if the new outputs are right, {_ACCEPT}",
+        f"correct the cell; or if the new outputs are right, {_ACCEPT}",
         detail,
     )

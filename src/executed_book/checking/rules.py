@@ -63,6 +63,12 @@ def check_run(
 
 # -- failures that nobody announced
 
+#: What is raised where there is no network.
+_UNREACHED = {
+    *("urllib.error.URLError", "socket.gaierror", "builtins.ConnectionError"),
+    *("requests.exceptions.RequestException", "httpx.TransportError"),
+}
+
 
 def failed(
     executed: Executed, needs: Callable[[int], set[int]]
@@ -133,11 +139,19 @@ def _unannounced(chapter: Chapter, cell: Cell, failure: Failure) -> PageError:
             f"cell {cell.number} {failure.message}",
             "give less, or raise executed_book_output_limit or _image_limit in conf.py",
         )
+    allow = f"write {announcement('raises', failure)}"
+    if chapter.path.suffix == ".ipynb":
+        allow = "tag it raises-exception"
+    hint = f"correct the cell; if it is to fail, {allow}"
+    if _UNREACHED & set(failure.kinds):
+        hint += (
+            "; if there is no network, name its page in nb_execution_excludepatterns"
+        )
     return PageError(
         chapter.path,
         cell.line + failure.line - 1,
         f"cell {cell.number} raised {failure.name}{false_sentences(chapter, cell)}",
-        f"mend the cell; if it is to fail, write {announcement('raises', failure)}",
+        hint,
         failure.traceback,
     )
 
@@ -179,7 +193,7 @@ def _announced(chapter: Chapter, cell: Cell, result: CellResult) -> Iterator[Pag
             cell.line,
             f"cell {cell.number} announces {name} and raises nothing"
             + false_sentences(chapter, cell),
-            "drop :raises:, or mend the cell so that it fails as the page says",
+            "drop :raises:, or change the cell so that it fails as the page says",
         )
     elif name not in _names(failure) or not _said(words, failure.message):
         yield PageError(
@@ -187,7 +201,7 @@ def _announced(chapter: Chapter, cell: Cell, result: CellResult) -> Iterator[Pag
             cell.line + failure.line - 1,
             f"cell {cell.number} announces {cell.raises!r} and raises another"
             + false_sentences(chapter, cell),
-            f"write {announcement('raises', failure)}, or mend the cell",
+            f"write {announcement('raises', failure)}, or correct the cell",
             failure.traceback,
         )
 
@@ -211,7 +225,7 @@ def _warned(chapter: Chapter, cell: Cell, result: CellResult) -> Iterator[PageEr
                 chapter.path,
                 cell.line,
                 f"cell {cell.number} writes to stderr",
-                f"mend the cause; if the page is about it, write {_warning(text)}",
+                f"fix the cause; if the page is about it, write {_warning(text)}",
                 text,
             )
         return
@@ -222,7 +236,7 @@ def _warned(chapter: Chapter, cell: Cell, result: CellResult) -> Iterator[PageEr
             cell.line,
             f"cell {cell.number} announces the warning {cell.warns!r}"
             + (" and gives another" if text else " and gives none"),
-            f"write {_warning(text)}" if text else "drop :warns:, or mend the cell",
+            f"write {_warning(text)}" if text else "drop :warns:, or correct the cell",
             text,
         )
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..errors import PageError
-from ..model import Cell, Chapter, Prose, Statement, Value
+from ..model import Cell, Chapter, Prose, Sentence, Value
+from ..settings import Settings
 from .markdown import SPAN, Stretch, running_text, stretches
 from .notebooks import NotANotebook, notebook_stretches
 from .options import (
@@ -17,61 +18,52 @@ from .options import (
     check_kernel,
     executes,
     front_matter,
-    line_of,
+    language_of,
+    of_myst_nb,
     page_options,
 )
 from .prose import check_prose
-from .statements import StatementReader
+from .sentences import SentenceReader
 
 _ROLES = frozenset({"value", "measured", "eval"})
 
 
 @dataclass
 class Reading:
-    """What reading a page gave: the chapter, if it is one, and what is wrong."""
+    """What reading a page gave: the chapter, if it is one, and what is wrong.
+
+    `has_counts` says that its text quotes a count over the whole book.
+    """
 
     path: Path
-    source: Path
-    rules: frozenset[str]
-    claims: Mapping[str, Collection[str]] = field(default_factory=dict)
+    settings: Settings
     chapter: Chapter | None = None
-    errors: list[PageError] = field(default_factory=list)
-    statements: tuple[Statement, ...] = ()
+    sentences: tuple[Sentence, ...] = ()
     has_counts: bool = False
+    errors: list[PageError] = field(default_factory=list)
 
     @property
     def docname(self) -> str:
         """The page's name for Sphinx."""
-        return docname_of(self.path, self.source)
+        return docname_of(self.path, self.settings.source)
 
-    def read_statements(self, pieces: Iterable[Stretch]) -> None:
+    def read_sentences(self, pieces: Iterable[Stretch]) -> None:
         """Note the sentences of the page, and the checks that they name."""
-        under, after = (
-            frozenset(self.claims.get(key, ())) for key in ("under", "after")
-        )
-        reader = StatementReader(self.path, under, after)
-        self.statements = reader.read(pieces)
+        claims = self.settings.claims
+        under, after = (frozenset(claims.get(key, ())) for key in ("under", "after"))
+        reader = SentenceReader(self.path, under, after)
+        self.sentences = reader.read(pieces)
         self.errors += reader.errors
 
     def check_prose(self, running: Iterable[tuple[int, str]]) -> None:
         """Note the measured numbers that were typed into running text."""
-        if "numbers" in self.rules:
+        if "numbers" in self.settings.rules:
             self.errors += check_prose(self.path, running)
 
 
-def read_page(
-    path: Path,
-    source: Path,
-    rules: Collection[str] = (),
-    text: str | None = None,
-    claims: Mapping[str, Collection[str]] | None = None,
-) -> Reading:
-    """Read one page below the folder `source`.
-
-    `rules` are those that hold for the book (see `settings.RULES`); `text` is the
-    page's content, if it is known; `claims` is the option of that name.
-    """
-    reading = Reading(path, source, frozenset(rules), claims or {})
+def read_page(path: Path, settings: Settings, text: str | None = None) -> Reading:
+    """Read one page; `text` is its content, if that is known."""
+    reading = Reading(path, settings)
     try:
         text = decode(path) if text is None else text
         reading.has_counts = "{receipts}`" in text
@@ -103,7 +95,7 @@ def decode(path: Path) -> str:
         ) from None
     except OSError as error:
         raise PageError(
-            path, 1, f"cannot be read: {error.strerror}", "mend or remove it"
+            path, 1, f"cannot be read: {error.strerror}", "correct or remove it"
         ) from None
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
@@ -121,7 +113,7 @@ def _read_markdown(text: str, reading: Reading) -> None:
         pieces = stretches(body, front_lines + 1)
         reading.errors += _not_executing(path, pieces)
         reading.check_prose(running_text(body, front_lines + 1))
-        reading.read_statements(pieces)
+        reading.read_sentences(pieces)
         return
     reading.errors += check_kernel(front, text, path)
     pieces = stretches(body, front_lines + 1)
@@ -141,6 +133,11 @@ def _read_notebook(text: str, reading: Reading) -> None:
             "save it anew from Jupyter, or remove it",
         ) from None
     # Whoever wrote the notebook had a kernel of some name: cells run in our Python.
+    if not language_of(metadata).lower().startswith(("python", "ipython")):
+        raise PageError(
+            *(reading.path, 1, f"its cells are written in {language_of(metadata)}"),
+            "name the page in nb_execution_excludepatterns: it is shown as it is",
+        )
     metadata = {k: v for k, v in metadata.items() if k != "kernelspec"}
     _take(text, metadata, pieces, reading)
 
@@ -164,12 +161,13 @@ def _take(
 ) -> None:
     """Make the chapter of its pieces, and note what is wrong with them."""
     path = reading.path
-    is_strict = "options" in reading.rules and path.suffix != ".ipynb"
+    is_strict = "options" in reading.settings.rules and path.suffix != ".ipynb"
     options, wrong = page_options(metadata, text, path)
     reading.errors += wrong
     parts: list[Prose | Cell] = []
     leading: list[Value] = []
     number = 0
+    may_raise = of_myst_nb(metadata).get("execution_allow_errors") is True
     for piece in pieces:
         if piece.kind != "code":
             values = _values(piece.running, path, reading.errors)
@@ -180,8 +178,9 @@ def _take(
         number += 1
         fields, wrong = cell_options(piece, path, is_strict)
         reading.errors += wrong
+        fields["may_raise"] |= may_raise
         parts.append(Cell(number, piece.text, piece.line, **fields))
-    reading.read_statements(pieces)
+    reading.read_sentences(pieces)
     reading.chapter = Chapter(
         docname=reading.docname,
         path=path,
@@ -189,7 +188,7 @@ def _take(
         parts=tuple(parts),
         leading=tuple(leading),
         metadata=metadata,
-        statements=reading.statements,
+        sentences=reading.sentences,
         **options,
     )
 
@@ -249,6 +248,3 @@ def _load(piece: Stretch, path: Path, errors: list[PageError]) -> None:
                 "name a file by its path from this page's folder",
             )
         )
-
-
-__all__ = ["Reading", "decode", "docname_of", "line_of", "read_page"]

@@ -6,7 +6,7 @@ import base64
 import io
 from typing import Any, BinaryIO, TextIO, cast
 
-from ..model import Output
+from ..model import Failure, Output
 from .channel import as_json
 
 
@@ -106,6 +106,20 @@ class Outputs:
         self._items.append(item)
         if name is not None:
             self._by_id[name] = item
+
+    def failure(self, failure: Failure) -> None:
+        """Add what was raised."""
+        if self._is_stale:
+            self.forget()
+        self._join()
+        self._items.append(
+            {
+                "output_type": "error",
+                "ename": failure.name,
+                "evalue": failure.message,
+                "traceback": failure.traceback.splitlines(),
+            }
+        )
 
     def _grow(self, text: int, images: int = 0) -> None:
         self.size += text

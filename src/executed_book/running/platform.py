@@ -62,7 +62,7 @@ def _ask_jax(chosen: str) -> str:
         )
         raise BookError(
             f"JAX does not start on the platform {chosen!r}: {_reason(lines)}\n"
-            f"    → mend or unset what steers it: {variables or 'nothing is set'}"
+            f"    → correct or unset what steers it: {variables or 'nothing is set'}"
         )
     return asked.stdout.strip()
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from .channel import Message
 from .jobs import ProgramJob
 from .pool import Pool, Task
+from .processes import memory_of
 from .script import RAISED
 from .server import BELOW
 from .workers import Worker, open_workers
@@ -31,7 +32,7 @@ class Ran:
         stdout, stderr: what it wrote.
         raised: the class and message of the exception that ended it, or None.
         status: its exit status; negative for the signal that ended it.
-        timed_out: whether it was stopped at the time limit.
+        stopped: why it was ended before it ended itself; empty if it was not.
         seconds: wall time from its start to its end.
     """
 
@@ -39,15 +40,15 @@ class Ran:
     stderr: str
     raised: str | None
     status: int
-    timed_out: bool
+    stopped: str
     seconds: float
 
     @property
     def shown(self) -> str:
         """Its output as a page shows it: what it printed, then what it raised."""
         parts = [self.stdout.rstrip("\n"), self.raised or ""]
-        if self.timed_out:
-            parts.append("(stopped at the time limit)")
+        if self.stopped:
+            parts.append(f"(stopped {self.stopped})")
         elif self.status and self.raised is None:
             parts.append(f"(ended with status {self.status})")
         return "\n".join(part for part in parts if part)
@@ -56,12 +57,16 @@ class Ran:
 class ProgramTask(Task):
     """One program on its way through a worker; `ran` is what it did."""
 
-    asks = False
-
     def __init__(
-        self, text: str, fresh: bool = False, alone: bool = False, limit: float = 120.0
+        self,
+        text: str,
+        fresh: bool = False,
+        limit: float = 120.0,
+        memory: float = float("inf"),
     ) -> None:
-        self.text, self.fresh, self.alone, self._limit = text, fresh, alone, limit
+        self.text, self.fresh = text, fresh
+        self._limit, self._memory = limit, memory
+        self._pid, self._stopped = 0, ""
         self.ran: Ran | None = None
 
     def job(self) -> ProgramJob:
@@ -70,9 +75,14 @@ class ProgramTask(Task):
 
     def hear(self, message: Message) -> None:
         self.deadline = time.monotonic() + self._limit
+        self._pid = message["pid"]
 
     def may_go_on(self, worker: Worker) -> bool:
-        return worker.wrote_below() < _MOST
+        if worker.wrote_below() >= _MOST:
+            self._stopped = f"after {_MOST:,} characters"
+        elif memory_of(self._pid) > self._memory:
+            self._stopped = f"with over {self._memory / 1e9:.3g} GB of memory"
+        return not self._stopped
 
     def ended(self, worker: Worker, status: int | None, late: bool) -> bool:
         raised = worker.folder / RAISED
@@ -81,7 +91,7 @@ class ProgramTask(Task):
             stderr=_text(worker.folder / BELOW[2]),
             raised=json.loads(raised.read_text()) if raised.exists() else None,
             status=-9 if status is None else status,
-            timed_out=late,
+            stopped="at the time limit" if late else self._stopped,
             seconds=time.monotonic() - self._began,
         )
         return False
@@ -97,7 +107,6 @@ def run_programs(
     jobs: int = 2,
     timeout: float = 120.0,
     environment: Mapping[str, str] | None = None,
-    alone: Collection[int] = (),
 ) -> list[Ran]:
     """Run programs, `jobs` at a time; what each did, in order.
 
@@ -109,15 +118,11 @@ def run_programs(
         timeout: seconds before a program is ended with all it started.
         environment: variables to set besides the current ones; see
             `workers.worker_environment`.
-        alone: indices of those that measure, and need the machine for themselves.
 
     Raises:
         BookError: Python cannot import what programs need.
     """
-    tasks = [
-        ProgramTask(text, i in fresh, i in alone, timeout)
-        for i, text in enumerate(texts)
-    ]
+    tasks = [ProgramTask(text, i in fresh, timeout) for i, text in enumerate(texts)]
     with open_workers(environment) as workers:
         Pool(workers, jobs).run(tasks)
     return [task.ran for task in tasks if task.ran is not None]

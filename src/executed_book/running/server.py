@@ -15,7 +15,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
-import importlib.util
 import json
 import os
 import select
@@ -54,9 +53,10 @@ def serve(link: socket.socket, run: Path, without: Sequence[str] = ()) -> None:
     adopt_orphans()
     # Forking is safe before any backend starts, and only known to be on Linux.
     for module in PRELOAD if sys.platform == "linux" else ():
-        package = module.partition(".")[0]
-        if package not in without and importlib.util.find_spec(package) is not None:
-            importlib.import_module(module)
+        if module.partition(".")[0] not in without:
+            # Matplotlib's backend comes with IPython, also where Matplotlib does not.
+            with contextlib.suppress(ModuleNotFoundError):
+                importlib.import_module(module)
     # Keeps the garbage collector of the forks from writing to the shared pages.
     gc.collect()
     gc.freeze()

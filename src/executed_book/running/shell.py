@@ -95,17 +95,9 @@ class Shell:
         if self.outputs.over:
             failure = Failure(OVER_LIMIT, (), self.outputs.over, 1, "")
             return CellResult((), seconds, failure, values)
-        items = list(self.outputs.items())
         if failure is not None:
-            items.append(
-                {
-                    "output_type": "error",
-                    "ename": failure.name,
-                    "evalue": failure.message,
-                    "traceback": failure.traceback.splitlines(),
-                }
-            )
-        return CellResult(tuple(items), seconds, failure, values)
+            self.outputs.failure(failure)
+        return CellResult(tuple(self.outputs.items()), seconds, failure, values)
 
 
 def _last_line(source: str) -> int:
@@ -169,11 +161,23 @@ def _make_ipython(outputs: Outputs) -> Any:
         display_pub_class = Type(Publisher)
         displayhook_class = Type(Hook)
         while_displaying: BaseException | None = None
+        depth = 0
+
+        def run_cell(self, *args: Any, **kw: Any) -> Any:
+            """Run a cell, or what a cell gives to be run as one."""
+            self.depth += 1
+            try:
+                return super().run_cell(*args, **kw)  # type: ignore[no-untyped-call]
+            finally:
+                self.depth -= 1
 
         def showtraceback(self, exc_tuple: Any = None, *args: Any, **kw: Any) -> None:
             """Note what went wrong: IPython tells of a failing display only here."""
             error = (exc_tuple or sys.exc_info())[1]
-            if self.while_displaying is None:
+            if self.depth > 1 and error is not None:
+                # The cell that has another run goes on, and shows how that one ended.
+                outputs.failure(failure_of(error, self.compile.cell))  # type: ignore[attr-defined]
+            elif self.while_displaying is None:
                 self.while_displaying = error
 
         def system(self, cmd: str) -> None:
@@ -195,6 +199,8 @@ def _make_ipython(outputs: Outputs) -> Any:
 
         def showsyntaxerror(self, *args: Any, **kwargs: Any) -> None:
             """Code that does not parse is reported from the cell's result."""
+            if self.depth > 1:
+                self.showtraceback()
 
     config = Config()
     config.HistoryManager.enabled = False

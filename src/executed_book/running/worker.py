@@ -49,7 +49,7 @@ def work(folder: Path, channel: int) -> None:
     if isinstance(job, ProgramJob):
         from .script import run_program
 
-        link.send(at="program")
+        link.send(at="program", pid=os.getpid())
         run_program(job.text, folder)
     try:
         _Chapter(job, folder, link).run()

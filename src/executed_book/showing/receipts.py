@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import html
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, TypedDict
@@ -18,11 +19,14 @@ from sphinx.transforms import SphinxTransform
 from sphinx.util.docutils import SphinxRole
 
 from ..checking.receipts import Counts
-from ..model import Chapter, Provenance, Run, Statement
-from ..reading.statements import NO_CLAIM, names_in
+from ..model import Chapter, Provenance, Run, Sentence
+from ..reading.sentences import NO_CLAIM, names_in
 from .stamp import devices
 
 _SEEN = "executed-book-receipts"
+
+#: How much of the sentences that a tick holds its name repeats (characters).
+_LONGEST_NAME = 150
 
 #: What `{receipts}` may ask for.
 COUNTS = tuple(field.name.replace("_", "-") for field in dataclasses.fields(Counts))
@@ -38,20 +42,28 @@ def claim_anchor(name: str, nth: int) -> str:
     return f"claim-{name}" if nth == 1 else f"claim-{name}-{nth}"
 
 
-def claims_of(chapter: Chapter) -> Iterator[tuple[str, str, Statement]]:
-    """Each naming of a check: the check, the place of the sentence, the sentence."""
+def claims_of(chapter: Chapter) -> Iterator[tuple[str, str, str]]:
+    """Each naming of a check: the check, the place of the tick, what it vouches for."""
     seen = Counter[str]()
-    for statement in chapter.statements:
-        for name in statement.checks:
+    before: list[Sentence] = []
+    for sentence in chapter.sentences:
+        if not sentence.checks:
+            before.append(sentence)
+            continue
+        is_last = sentence.checks == sentence.vouched
+        held = [s.text for s in before if is_last and s.vouched == sentence.checks]
+        text = " ".join([*held, sentence.text])
+        for name in sentence.checks:
             seen[name] += 1
-            yield name, claim_anchor(name, seen[name]), statement
+            yield name, claim_anchor(name, seen[name]), text
+        before = [] if is_last else before
 
 
 class Receipt(TypedDict):
     """What the cell of a check shows: when and where it passed, and what it holds.
 
-    Plain data, since it travels in a notebook. A claim is the place of a sentence, and
-    the sentence.
+    Plain data, since it travels in a notebook. A claim is the place of a tick, and the
+    sentences that it vouches for.
     """
 
     name: str
@@ -62,9 +74,9 @@ class Receipt(TypedDict):
 def receipts_of(chapter: Chapter, run: Run) -> dict[str, Receipt]:
     """For each check that is named, what its cell shows, by its name."""
     receipts: dict[str, Receipt] = {}
-    for name, anchor, statement in claims_of(chapter):
+    for name, anchor, text in claims_of(chapter):
         new: Receipt = {"name": name, "passed": _passed(run), "claims": []}
-        receipts.setdefault(name, new)["claims"].append((anchor, statement.text))
+        receipts.setdefault(name, new)["claims"].append((anchor, text))
     return receipts
 
 
@@ -77,27 +89,27 @@ def _passed(run: Run) -> tuple[str, str]:
 
 
 class CheckRole(SphinxRole):
-    """The tick after a sentence: a link to each check that it names."""
+    """The tick after a sentence: a link to the first of the checks that it names."""
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         document = self.env.temp_data
         seen = document.get(_SEEN)
         if seen is None:
             seen = document[_SEEN] = Counter[str]()
-        ticks: list[nodes.Node] = []
-        for name in names_in(self.text):
-            seen[name] += 1
-            ticks.append(_tick(name, seen[name]))
-        return ticks, []
+        names = names_in(self.text)
+        seen.update(names)
+        return [_tick([(name, seen[name]) for name in names])] if names else [], []
 
 
-def _tick(name: str, nth: int) -> nodes.raw:
-    place, target = (
-        html.escape(claim_anchor(name, nth)),
-        html.escape(check_anchor(name)),
-    )
-    text = f'<a class="receipt" id="{place}" href="#{target}">✓</a>'
-    return nodes.raw("", text, format="html", check=name, nth=nth)
+def _tick(named: list[tuple[str, int]]) -> nodes.raw:
+    """A tick with the places of its sentence, one for each check that it names."""
+    place, *more = (html.escape(claim_anchor(*one)) for one in named)
+    target, *others = (html.escape(check_anchor(name)) for name, _ in named)
+    also = f' data-also="{" ".join(others)}"' if others else ""
+    text = f'<a class="receipt" id="{place}" href="#{target}"{also}>✓</a>'
+    text += "".join(f'<span id="{one}"></span>' for one in more)
+    name, nth = named[0]
+    return nodes.raw("", text, format="html", check=name, nth=nth, count=len(named))
 
 
 class NoCheckRole(SphinxRole):
@@ -150,19 +162,16 @@ class Receipts(SphinxTransform):
 
 
 def names_of_ticks(ticks: list[nodes.raw], sentences: dict[str, str]) -> Iterator[str]:
-    """What tells each tick from the others of its page: its sentence.
+    """What tells each tick from the others of its page: the sentences that it holds.
 
-    Several ticks of one sentence are told apart by their checks. Where the same words
-    stand twice, a number is added.
+    The number of its checks follows if there are several. Equal names are numbered.
     """
-    said = [
-        sentences.get(claim_anchor(tick["check"], tick["nth"]), "") for tick in ticks
-    ]
-    shared = Counter(said)
     seen = Counter[str]()
-    for tick, sentence in zip(ticks, said, strict=True):
-        check = tick["check"].replace("-", " ")
-        name = sentence if shared[sentence] == 1 else f"{sentence} ({check})".lstrip()
+    for tick in ticks:
+        said = sentences.get(claim_anchor(tick["check"], tick["nth"]), "")
+        name = textwrap.shorten(said, _LONGEST_NAME, placeholder=" …")
+        if tick["count"] > 1:
+            name = f"{name} ({tick['count']} checks)"
         seen[name] += 1
         yield name if seen[name] == 1 else f"{name}, {seen[name]}"
 

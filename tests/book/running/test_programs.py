@@ -10,6 +10,8 @@ import pytest
 
 from executed_book.running.programs import ProgramTask, Ran, run_programs
 
+pytestmark = pytest.mark.usefixtures("ready_workers")
+
 
 def test_programs_run_apart_and_as_main_modules():
     runs = run_programs(
@@ -50,7 +52,7 @@ def test_a_program_that_hangs_is_killed_with_what_it_started():
         "time.sleep(60)\n"
     )
     runs = run_programs([text, "print('other')"], fresh=[0, 1], timeout=2.0)
-    assert runs[0].timed_out
+    assert runs[0].stopped == "at the time limit"
     assert runs[0].shown.endswith("(stopped at the time limit)")
     assert runs[1].shown == "other"
     assert not is_running(int(runs[0].stdout))
@@ -72,12 +74,15 @@ def is_running(process):
         ({"stderr": "noise"}, "a"),
         ({"raised": "KeyError: 1", "status": 1}, "a\nKeyError: 1"),
         ({"status": 3}, "a\n(ended with status 3)"),
-        ({"status": -9, "timed_out": True}, "a\n(stopped at the time limit)"),
+        (
+            {"status": -9, "stopped": "at the time limit"},
+            "a\n(stopped at the time limit)",
+        ),
     ],
 )
 def test_output_is_shown_as_on_a_page(fields, shown):
     plain = {"stdout": "a\n\n", "stderr": "", "raised": None, "status": 0}
-    ran = Ran(**{**plain, "timed_out": False, "seconds": 1.0, **fields})
+    ran = Ran(**{**plain, "stopped": "", "seconds": 1.0, **fields})
     assert ran.shown == shown
 
 
@@ -92,4 +97,4 @@ def test_what_a_program_did_is_read_from_its_folder(tmp_path):
     assert task.ran is not None
     assert (task.ran.stdout, task.ran.stderr) == ("1\ufffd\n", "")
     assert (task.ran.raised, task.ran.status) == ("KeyError: 1", -9)
-    assert task.ran.timed_out
+    assert task.ran.stopped == "at the time limit"

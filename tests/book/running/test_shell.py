@@ -35,6 +35,8 @@ CELLS = {
     "inline": "%matplotlib inline",
     "late print": "import jax\njax.jit(lambda x: jax.debug.print('{}', x))(3)",
     "exits": "raise SystemExit(3)",
+    "runs another": "run = get_ipython().run_cell\nfor code in ('1 / 0', 'y = = 1'):\n"
+    "    _ = run(code)\nprint('on')",
     "names its file": "import inspect\ndef f(): pass\nprint(inspect.getsource(f))",
 }
 VALUES = {
@@ -111,6 +113,7 @@ def texts(result: dict[str, Any]) -> list[Any]:
         ("after too much", ["fine\n"]),
         ("await", ["awaited\n"]),
         ("inline", []),
+        ("runs another", ["ZeroDivisionError", "SyntaxError", "on\n"]),
         ("late print", ["3\n"]),
         ("names its file", ["def f(): pass\n\n"]),
     ],

@@ -10,7 +10,7 @@ from docutils import nodes
 from docutils.utils import new_document
 
 from executed_book.checking.receipts import Counts
-from executed_book.model import Cell, Statement
+from executed_book.model import Cell, Sentence
 from executed_book.showing.receipts import (
     COUNTS,
     CheckRole,
@@ -26,26 +26,31 @@ from executed_book.showing.receipts import (
 from ..made import chapter, executed, gave
 
 STATEMENTS = (
-    Statement("One.", 1, ("a", "b")),
-    Statement("Two.", 2),
-    Statement("Three.", 3, ("a",)),
+    Sentence("One.", 1, ("a", "b")),
+    Sentence("Two.", 2),
+    Sentence("Three.", 3, ("a",)),
+    Sentence("Four.", 4, vouched=("c",)),
+    Sentence("Five.", 5, ("b",), vouched=("c",)),
+    Sentence("Six.", 6, ("c",), vouched=("c",)),
 )
 
 
 def test_each_sentence_has_a_place_of_its_own():
-    made = chapter(statements=STATEMENTS)
-    assert [(name, place, s.text) for name, place, s in claims_of(made)] == [
+    made = chapter(sentences=STATEMENTS)
+    assert list(claims_of(made)) == [
         ("a", "claim-a", "One."),
         ("b", "claim-b", "One."),
         ("a", "claim-a-2", "Three."),
+        ("b", "claim-b-2", "Five."),
+        ("c", "claim-c", "Four. Six."),
     ]
     assert claim_anchor("a", 3) == "claim-a-3"
 
 
 def test_a_receipt_says_when_and_where_a_check_passed_and_what_it_holds():
     run = executed(chapter("x"), gave()).run
-    found = receipts_of(chapter(Cell(1, "x", 1, check="c"), statements=STATEMENTS), run)
-    assert list(found) == ["a", "b"], "a check that nobody names has none"
+    found = receipts_of(chapter(Cell(1, "x", 1, check="c"), sentences=STATEMENTS), run)
+    assert list(found) == ["a", "b", "c"], "a check that nobody names has none"
     assert found["a"] == {
         "name": "a",
         "passed": ("1970-01-01 00:00 UTC", "cpu, JAX 0.12.0, Python 3.13.1"),
@@ -77,29 +82,29 @@ class Reading:
 
 def test_ticks_lead_to_their_checks_and_agree_with_the_receipts():
     reading = Reading()
-    ticks = [
-        tick.astext()
-        for text in ("a, carry-type", "a")
-        for tick in reading.ask(CheckRole(), text)
-    ]
-    assert [tick.split('id="')[1].split('"')[0] for tick in ticks] == [
-        "claim-a",
-        "claim-carry-type",
-        "claim-a-2",
-    ]
-    assert 'href="#check-carry-type"' in ticks[1]
+    [both], [one] = (reading.ask(CheckRole(), text) for text in ("a, carry-type", "a"))
+    assert both.astext() == (
+        '<a class="receipt" id="claim-a" href="#check-a" data-also="check-carry-type">'
+        '✓</a><span id="claim-carry-type"></span>'
+    )
+    assert one.astext() == '<a class="receipt" id="claim-a-2" href="#check-a">✓</a>'
+    assert reading.ask(CheckRole(), " ") == []
 
 
 def test_no_two_ticks_of_a_page_have_one_name():
-    ticks = Reading().ask(CheckRole(), "sum, shape, sum, last")
-    one = {"claim-sum": "It is one.", "claim-shape": "It is one."}
-    sentences = {**one, "claim-sum-2": "It is one.", "claim-last": "It is whole."}
-    assert [*names_of_ticks(ticks, sentences)] == [
-        "It is one. (sum)",
-        "It is one. (shape)",
-        "It is one. (sum), 2",
+    reading = Reading()
+    marks = ("sum, shape", "sum, shape", "last", "long")
+    ticks = [tick for mark in marks for tick in reading.ask(CheckRole(), mark)]
+    one = {"claim-sum": "It is one.", "claim-sum-2": "It is one."}
+    sentences = {**one, "claim-last": "It is whole.", "claim-long": "So long. " * 30}
+    *names, long = names_of_ticks(ticks, sentences)
+    assert names == [
+        "It is one. (2 checks)",
+        "It is one. (2 checks), 2",
         "It is whole.",
     ]
+    assert len(long) <= 150
+    assert long.endswith("So long. So …")
 
 
 def test_a_mark_without_a_check_shows_nothing():

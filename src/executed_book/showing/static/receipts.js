@@ -8,22 +8,45 @@
   let open = null; // {tick, panel, isKept}
   let timer = 0;
 
+  /* The links to the checks that a tick names, each with what it shows of its check. */
+  function checks(tick) {
+    const hashes = [tick.hash, ...(tick.dataset.also ?? "").split(" ").filter(Boolean)];
+    return hashes
+      .map((hash) => decodeURIComponent(hash.replace(/^#/, "")))
+      .map((name) => ({ name, check: document.getElementById(name) }))
+      .filter(({ check }) => check?.querySelector("pre"));
+  }
+
+  function linkTo(name, text) {
+    const link = document.createElement("a");
+    link.href = `#${name}`;
+    link.textContent = text;
+    link.addEventListener("click", () => close(false));
+    return link;
+  }
+
+  function codeOf(check) {
+    const code = check.querySelector("pre").cloneNode(true);
+    code.querySelectorAll("button").forEach((button) => button.remove());
+    // Names are links at the check alone, so that few presses of Tab pass the panel.
+    code.querySelectorAll("a").forEach((link) => link.replaceWith(...link.childNodes));
+    code.removeAttribute("id");
+    code.tabIndex = 0;
+    const box = document.createElement("div");
+    box.className = "highlight";
+    box.append(code);
+    return box;
+  }
+
   function content(tick) {
-    const name = decodeURIComponent(tick.hash.slice(1));
-    const check = document.getElementById(name);
-    if (!check?.querySelector("pre")) return null;
+    const named = checks(tick);
+    if (!named.length) return null;
     const panel = document.createElement("div");
     panel.className = "receipt-panel";
     panel.id = `${tick.id}-panel`;
     panel.setAttribute("role", "dialog");
     panel.setAttribute("aria-label", tick.getAttribute("aria-label"));
-    const code = check.querySelector("pre").cloneNode(true);
-    code.querySelectorAll("button").forEach((button) => button.remove());
-    // The panel is passed in three presses of Tab: names are links at the check alone.
-    code.querySelectorAll("a").forEach((link) => link.replaceWith(...link.childNodes));
-    code.removeAttribute("id");
-    code.tabIndex = 0;
-    const passed = check
+    const passed = named[0].check
       .closest("div.cell")
       .querySelector(".receipt-note p")
       .cloneNode(true);
@@ -31,19 +54,23 @@
     passed.className = "receipt-note";
     const foot = document.createElement("p");
     foot.className = "receipt-foot";
-    const link = document.createElement("a");
-    link.href = tick.hash;
-    link.textContent = "The check on this page";
-    link.addEventListener("click", () => close(false));
     const button = document.createElement("button");
     button.type = "button";
     button.textContent = "Close";
     button.addEventListener("click", () => close(true));
-    foot.append(link, button);
-    const box = document.createElement("div");
-    box.className = "highlight";
-    box.append(code);
-    panel.append(passed, box, foot);
+    panel.append(passed);
+    if (named.length === 1) {
+      panel.append(codeOf(named[0].check));
+      foot.append(linkTo(named[0].name, "The check on this page"));
+    }
+    for (const { name, check } of named.length > 1 ? named : []) {
+      const title = document.createElement("p");
+      title.className = "receipt-title";
+      title.append(linkTo(name, name.replace(/^check-/, "").replaceAll("-", " ")));
+      panel.append(title, codeOf(check));
+    }
+    foot.append(button);
+    panel.append(foot);
     return panel;
   }
 

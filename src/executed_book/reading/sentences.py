@@ -16,7 +16,7 @@ from pathlib import Path
 from markdown_it.token import Token
 
 from ..errors import PageError
-from ..model import Statement
+from ..model import Sentence
 from .markdown import LITERAL, SPAN, Stretch, directive_body, tokens_of
 
 #: What a sentence in universal words may be, that no check is asked of.
@@ -43,11 +43,11 @@ _LEAD = re.compile(r"\*\*([^*]+)\*\*\s*")
 
 
 @dataclass
-class StatementReader:
+class SentenceReader:
     """Reads the pieces of one page in their order.
 
-    `under` are titles of sections whose list items are claims, `after` bold words that
-    a paragraph begins with if it is one.
+    `under` are titles of sections whose lists are claims, `after` bold words that the
+    paragraphs of a claim begin with: one claim in each section.
     """
 
     path: Path
@@ -55,32 +55,35 @@ class StatementReader:
     after: frozenset[str] = frozenset()
     errors: list[PageError] = field(default_factory=list)
     _title: str = ""
-    _claim: int | None = None
+    _list: int | None = None
+    _led: int | None = None
 
-    def read(self, pieces: Iterable[Stretch]) -> tuple[Statement, ...]:
+    def read(self, pieces: Iterable[Stretch]) -> tuple[Sentence, ...]:
         """The sentences of the pieces that are no cells."""
-        texts = [piece for piece in pieces if piece.kind == "markdown"]
+        sentences = [
+            sentence
+            for piece in pieces
+            if piece.kind == "markdown"
+            for sentence in self._text(piece.tokens, piece.first, True)
+        ]
+        ends = {s.claim: s.checks for s in sentences if s.claim is not None}
         return tuple(
-            found
-            for piece in texts
-            for found in self._text(piece.tokens, piece.first, True)
+            dataclasses.replace(s, vouched=s.vouched or ends.get(s.claim or 0, ()))
+            for s in sentences
         )
 
     def _text(
         self, tokens: Iterable[Token], first: int, claims: bool
-    ) -> Iterator[Statement]:
-        before, in_list = "", 0
+    ) -> Iterator[Sentence]:
+        before = ""
         for token in tokens:
             line = first + (token.map[0] if token.map else 0)
-            if token.type == "list_item_open":
-                in_list += 1
-                if claims and in_list == 1 and self._title in self.under:
-                    self._claim = line
-            elif token.type == "list_item_close":
-                in_list -= 1
-                self._claim = self._claim if in_list else None
+            if token.type.endswith("_list_open") and not token.level:
+                self._list = line if claims and self._title in self.under else None
+            elif token.type.endswith("_list_close") and not token.level:
+                self._list = None
             elif token.type == "inline" and before == "heading_open":
-                self._title = _plain(token.content)
+                self._title, self._led = _plain(token.content), None
                 yield from self._block(token.content, line, False)
             elif token.type == "inline":
                 is_title = before in ("dt_open", "th_open") or bool(
@@ -91,7 +94,7 @@ class StatementReader:
                 yield from self._directive(token, line, claims)
             before = token.type
 
-    def _directive(self, token: Token, line: int, claims: bool) -> Iterator[Statement]:
+    def _directive(self, token: Token, line: int, claims: bool) -> Iterator[Sentence]:
         name, _, argument = token.info.lstrip("{").partition("}")
         if not token.info.startswith("{") or name in LITERAL or ":" in name:
             return
@@ -101,17 +104,18 @@ class StatementReader:
         inside = claims and not kinds & _NO_CLAIMS_HERE
         yield from self._text(tokens_of(body), line + 1 + offset, inside)
 
-    def _block(self, text: str, line: int, claims: bool) -> Iterator[Statement]:
+    def _block(self, text: str, line: int, claims: bool) -> Iterator[Sentence]:
         """The sentences of one paragraph, list item, cell of a table or title."""
         sentences = list(self._sentences_of(text, line, claims))
         vouched = sentences[-1].checks if sentences else ()
         yield from (dataclasses.replace(one, vouched=vouched) for one in sentences)
 
-    def _sentences_of(self, text: str, line: int, claims: bool) -> Iterator[Statement]:
+    def _sentences_of(self, text: str, line: int, claims: bool) -> Iterator[Sentence]:
         lead = _LEAD.match(text)
-        start, claim = 0, self._claim
+        start, claim = 0, self._list
         if lead and lead[1] in self.after:
-            start, claim = lead.end(), line
+            self._led = self._led or line
+            start, claim = lead.end(), self._led
         for begin, end, marks in _sentences(text, start):
             here = line + text.count("\n", 0, begin)
             said = text[begin:end]
@@ -120,7 +124,7 @@ class StatementReader:
             universal = bool(_UNIVERSAL.search(bare)) and not bare.rstrip(
                 "*_\"') \n"
             ).endswith("?")
-            yield Statement(
+            yield Sentence(
                 _plain(said), here, checks, exempt, claims and universal, claim
             )
 

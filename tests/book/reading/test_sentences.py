@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from executed_book.model import Statement
+from executed_book.model import Sentence
 from executed_book.reading.markdown import stretches
-from executed_book.reading.statements import StatementReader
+from executed_book.reading.sentences import SentenceReader
 
 
-def read(text: str, **options: list[str]) -> list[Statement]:
+def read(text: str, **options: list[str]) -> list[Sentence]:
     """The sentences of a page; none of its marks is wrong."""
     asked = {name: frozenset(said) for name, said in options.items()}
-    reader = StatementReader(Path("page.md"), **asked)
+    reader = SentenceReader(Path("page.md"), **asked)
     found = reader.read(stretches(text))
     assert reader.errors == []
     return list(found)
@@ -77,7 +77,7 @@ def test_a_check_within_a_paragraph_vouches_for_its_own_sentence_alone():
 
 
 def test_a_reason_that_is_none_is_told_at_its_line():
-    reader = StatementReader(Path("page.md"))
+    reader = SentenceReader(Path("page.md"))
     reader.read(stretches("A.\n\nB\nc. {no-check}`obvious`\n", 5))
     [error] = reader.errors
     assert error.line == 7
@@ -139,25 +139,45 @@ def test_directives_are_read_but_for_literal_ones_and_exercises_claim_nothing():
     assert "All." not in [s.text for s in said]
 
 
-def test_list_items_below_some_titles_are_claims():
+def test_lists_below_some_titles_are_claims():
     page = (
         "# A\n\n- zero\n\n## Keep `this`\n\n- One. Two.\n\n  - inner\n- Three\n\nEnd.\n"
+        "\n1. Four\n"
     )
     found = read(page, under=["Keep this"])
     assert [(s.text, s.claim) for s in found if s.claim] == [
         ("One.", 7),
         ("Two.", 7),
         ("inner", 7),
-        ("Three", 10),
+        ("Three", 7),
+        ("Four", 14),
     ]
 
 
-def test_paragraphs_after_some_words_are_claims():
-    found = read("**Cause.** It is so.\n\n**Other.** Not.\n", after=["Cause."])
-    assert [(s.text, s.claim) for s in found] == [
-        ("It is so.", 1),
-        ("Other.", None),
-        ("Not.", None),
+def test_the_check_at_the_end_of_a_claim_vouches_for_all_of_it():
+    page = (
+        "# Keep\n\n- It never copies.\n- Only one. {check}`own`\n- All.\n{end}\n"
+        "\nNever.\n\n- Nothing.\n"
+    )
+    _, *found = read(page.replace("{end}", ""), under=["Keep"])
+    assert [s.is_bound for s in found] == [False, True, False, False, False]
+    _, *found = read(page.replace("{end}", "  {check}`a, b`"), under=["Keep"])
+    assert [s.is_bound for s in found] == [True, True, True, False, False]
+    assert found[0].vouched == found[2].checks == ("a", "b")
+
+
+def test_paragraphs_after_some_words_are_one_claim_of_their_section():
+    page = (
+        "# A\n\n**Cause.** It is so.\n\n**Other.** Not.\n\n**Fix.** Never. {check}`a`\n"
+        "\n## B\n\n**Cause.** Only.\n"
+    )
+    found = read(page, after=["Cause.", "Fix."])
+    assert [(s.text, s.claim, s.vouched) for s in found if s.text not in "AB"] == [
+        ("It is so.", 3, ("a",)),
+        ("Other.", None, ()),
+        ("Not.", None, ()),
+        ("Never.", 3, ("a",)),
+        ("Only.", 11, ()),
     ]
 
 
