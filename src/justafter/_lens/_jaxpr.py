@@ -97,8 +97,8 @@ def opened(jaxpr: Any) -> Any:
 class Collector:
     """Walks a jaxpr in order and keeps one Equation for each it meets.
 
-    `equations` has those of an inner jaxpr after the equation that holds it; `results` are
-    the equations that make the outermost jaxpr's results.
+    `equations` has those of an inner jaxpr after the equation that holds it; `results`
+    are the equations that make the outermost jaxpr's results.
     """
 
     def __init__(
