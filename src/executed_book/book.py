@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,20 +27,18 @@ from .checking.receipts import (
 )
 from .checking.rules import check_run, failed, may_be_noise
 from .errors import BookError, PageError
-from .model import Chapter, Executed, PlainRun, run_from, to_plain
+from .model import Chapter, Executed, to_plain
 from .plurals import counted
-from .programs import NoFaithfulProgram, Page
-from .programs.snippets import Snippets, snippets_of, source_cells
+from .programs.snippets import NeededCells, Snippets, snippets_of
 from .programs.verdicts import Verdicts
 from .programs.verify import Offer, count, offers_of, settled, unverified
-from .reading.chapters import docname_of
-from .reading.pages import find_pages, read_pages
+from .reading.pages import read_pages
 from .running.chapters import ChapterTask, Finished, source_date
-from .running.fingerprint import Depends, digest, environment_fingerprint
-from .running.platform import check_platform, platform_name
+from .running.fingerprint import digest
 from .running.pool import Pool
 from .running.progress import Progress
-from .running.store import Entry, Store
+from .running.runs import KeptRuns
+from .running.store import Store
 from .running.workers import open_workers
 from .settings import Settings
 
@@ -69,9 +67,9 @@ class ExecutedPage:
             for number, records in self.records.items()
         }
         programs = [p and p.text for p in self.snippets.programs]
-        texts = [programs, self.snippets.script, self.snippets.notebook]
         reasons = sorted(self.snippets.reasons.items())
-        return digest([self.executed.run.seal, shown, texts, reasons])
+        texts = [programs, self.snippets.script, reasons]
+        return digest([self.executed.run.seal, shown, texts])
 
 
 @dataclass
@@ -80,9 +78,8 @@ class Book:
 
     `executed` also holds chapters that failed, as far as they ran. `offers` are what
     pages offer to be taken away, by chapter. `stale` are the records of other devices
-    whose cells have changed, in words; `other_jax` those made with a JAX that gives
-    another output on the CPU as well. `texts` are the sentences of all pages, `unbound`
-    those that name no check and might.
+    whose cells have changed, in words. `texts` are the sentences of all pages,
+    `unbound` those that name no check and might.
     """
 
     chapters: list[Chapter]
@@ -91,7 +88,6 @@ class Book:
     offers: dict[str, list[Offer]] = field(default_factory=dict)
     errors: list[PageError] = field(default_factory=list)
     stale: list[str] = field(default_factory=list)
-    other_jax: list[str] = field(default_factory=list)
     texts: list[PageText] = field(default_factory=list)
     unbound: list[PageError] = field(default_factory=list)
     counts: Counts = field(default_factory=Counts)
@@ -102,13 +98,11 @@ class Book:
 
     def count_cells(self) -> str:
         """How many cells there are, and how many of them may vary, in words."""
-        cells = [cell for chapter in self.chapters for cell in chapter.cells]
-        measured = sum("measured" in cell.tags for cell in cells)
-        device = sum("device" in cell.tags - {"measured"} for cell in cells) - sum(
-            cell.tags >= {"device", "measured"} for cell in cells
-        )
+        tags = [cell.tags for chapter in self.chapters for cell in chapter.cells]
+        measured = sum("measured" in one for one in tags)
+        device = sum("device" in one and "measured" not in one for one in tags)
         return (
-            f"{counted(len(cells), 'cell')}: {len(cells) - measured - device} give the"
+            f"{counted(len(tags), 'cell')}: {len(tags) - measured - device} give the"
             f" same every time, {measured} are marked as measured, {device} as"
             " depending on the device"
         )
@@ -141,43 +135,39 @@ def execute(
     return building.build(run_missing=True)
 
 
-def kept(settings: Settings) -> tuple[Book, bool]:
+def book_from_cache(settings: Settings) -> tuple[Book, bool]:
     """The book as far as it has been executed, and whether that is all of it."""
     building = _Building(settings, Progress())
     book = building.build(run_missing=False)
     return book, not building.missing
 
 
+@dataclass
 class _Building:
-    """One way from the chapters' files to the book."""
+    """One way from the chapters' files to the book; the fields are as in `execute`."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        progress: Progress,
-        choose: Callable[[Chapter], Chapter | None] = lambda chapter: chapter,
-        ready: Callable[[Executed], None] = lambda executed: None,
-        while_starting: Callable[[], None] = lambda: None,
-    ) -> None:
-        self.settings, self.progress = settings, progress
-        self.choose, self.ready, self.while_starting = choose, ready, while_starting
+    settings: Settings
+    progress: Progress
+    choose: Callable[[Chapter], Chapter | None] = lambda chapter: chapter
+    ready: Callable[[Executed], None] = lambda executed: None
+    while_starting: Callable[[], None] = lambda: None
+
+    def __post_init__(self) -> None:
+        settings = self.settings
         if not settings.source.is_dir():
             raise BookError(
                 f"{settings.source}: no such folder of chapters;"
                 " name the one that holds them with --source"
             )
-        self.store = Store(settings.cache, settings.project)
         self.programs = Store(settings.cache / "snippets", settings.project)
         self.assertions = Store(settings.cache / "assertions", settings.project)
-        self.depends: dict[str, Depends] = {}
         self.executed: dict[str, Executed] = {}
         self.missing: list[Chapter] = []
-        self.texts: list[PageText] = []
-        self.errors: list[PageError] = []
-        self.names_jax = False
 
     def build(self, run_missing: bool) -> Book:
         self._read()
+        self.runs = KeptRuns(self.settings)
+        source_date()
         self._take_kept()
         if run_missing:
             with self.progress.chapters(
@@ -199,7 +189,7 @@ class _Building:
         if self.settings.only is None:
             self._take_records(book)
         book.errors.sort(key=lambda error: (str(error.path), error.line))
-        for store in (self.store, self.programs, self.assertions):
+        for store in (self.runs, self.programs, self.assertions):
             store.prune()
         return book
 
@@ -207,28 +197,20 @@ class _Building:
 
     def _read(self) -> None:
         settings = self.settings
-        readings, errors = read_pages(
-            settings.source,
-            settings.include,
-            settings.exclude,
-            settings.not_executed,
-            settings.rules,
-            settings.claims,
-            settings.cache / "read",
-        )
+        readings = read_pages(settings)
         chapters = [r.chapter for r in readings if r.chapter is not None]
         self.names_jax = any("jax" in c.source for ch in chapters for c in ch.cells)
         if settings.only is not None:
             names = {chapter.docname for chapter in chapters}
-            pages = {docname_of(p, settings.source) for p in self._pages()}
-            if unknown := sorted(settings.only - names - pages):
+            pages = {reading.docname for reading in readings}
+            if unknown := sorted(settings.only - pages):
                 raise BookError(
                     f"no chapter is called {', '.join(unknown)}; there are"
                     f" {', '.join(sorted(names)) or 'none'}"
                 )
             chapters = [c for c in chapters if c.docname in settings.only]
-            errors = [e for e in errors if self._docname(e.path) in settings.only]
             readings = [r for r in readings if r.docname in settings.only]
+        self.errors = [error for reading in readings for error in reading.errors]
         self.texts = [page_text(reading) for reading in readings]
         if settings.may_fail:
             chapters = [
@@ -236,54 +218,16 @@ class _Building:
                 for chapter in chapters
             ]
         chapters = [c for c in map(self.choose, chapters) if c is not None]
-        self.chapters, self.errors = chapters, errors
-        check_platform()
-        source_date()
-        self.environment = environment_fingerprint(platform_name())
-        self.keys = {c.docname: self._key(c) for c in chapters}
-
-    def _pages(self) -> Iterator[Path]:
-        settings = self.settings
-        yield from find_pages(settings.source, settings.include, settings.exclude)
-
-    def _docname(self, path: Path) -> str:
-        return docname_of(path, self.settings.source)
-
-    def _key(self, chapter: Chapter) -> str:
-        """The name under which a run of this chapter, here and now, is kept."""
-        cells = [
-            [
-                cell.source,
-                "measured" in cell.tags,
-                cell.is_skipped,
-                [value.expression for value in cell.values],
-            ]
-            for cell in chapter.cells
-        ]
-        leading = [value.expression for value in chapter.leading]
-        settings = self.settings
-        style = sorted((k, str(v)) for k, v in settings.figure_style.items())
-        shown = [settings.figures, style, settings.folder]
-        return digest(
-            [
-                *(chapter.docname, chapter.platform, cells, leading, shown),
-                self.environment,
-            ]
-        )
+        self.chapters = chapters
 
     def _take_kept(self) -> None:
         for chapter in self.chapters:
-            entry = self.store.load(chapter.docname, self.keys[chapter.docname])
-            try:
-                run = run_from(entry["run"], entry["seal"])  # type: ignore[index]
-                if len(run.results) != len(chapter.cells):
-                    raise ValueError("another number of cells")
-            except (KeyError, TypeError, ValueError):
+            executed = self.runs.load(chapter)
+            if executed is None:
                 self.missing.append(chapter)
             else:
-                self.executed[chapter.docname] = Executed(chapter, run)
-                self.depends[chapter.docname] = entry["depends"]  # type: ignore[index]
-                self.ready(self.executed[chapter.docname])
+                self.executed[chapter.docname] = executed
+                self.ready(executed)
 
     # -- running what is missing
 
@@ -305,10 +249,10 @@ class _Building:
         executed = self.executed.get(chapter.docname)
         if executed is None or len(executed.run.results) != len(chapter.cells):
             return False
-        return may_be_noise(executed, Needs(executed))
+        return may_be_noise(executed, NeededCells(executed))
 
     def _run_once(self, chapters: list[Chapter]) -> None:
-        order = sorted(chapters, key=lambda chapter: -self._expected(chapter))
+        order = sorted(chapters, key=self.runs.expected_seconds, reverse=True)
         tasks = [
             ChapterTask(
                 *(chapter, self.settings, self.progress, self._finished),
@@ -327,38 +271,17 @@ class _Building:
 
     def _finished(self, chapter: Chapter, finished: Finished) -> None:
         executed = Executed(chapter, finished.run)
-        if self._is_good(executed):
-            plain: PlainRun = to_plain(finished.run)
-            entry: Entry = {"run": plain, "depends": finished.depends}
-            seal = self.store.save(chapter.docname, self.keys[chapter.docname], entry)
-            executed = Executed(chapter, run_from(plain, seal))
-            self.depends[chapter.docname] = finished.depends
+        failures, _ = failed(executed, NeededCells(executed))
+        if not failures:
+            executed = self.runs.save(chapter, finished)
         self.executed[chapter.docname] = executed
         self.ready(executed)
-
-    def _expected(self, chapter: Chapter) -> float:
-        """A guess of how long a chapter takes: its newest kept run, or its length.
-
-        Measured cells repeat what they measure, and keep all other cells waiting.
-        """
-        for path in self.store.entries(chapter.docname):
-            entry = self.store.read(path)
-            try:
-                return run_from(entry["run"]).seconds  # type: ignore[index]
-            except (KeyError, TypeError):
-                continue
-        measured = sum("measured" in cell.tags for cell in chapter.cells)
-        return 1.0 * len(chapter.cells) + 4.0 * measured
-
-    def _is_good(self, executed: Executed) -> bool:
-        """Whether each cell that failed was allowed to, or known to."""
-        return not failed(executed, Needs(executed))[0]
 
     # -- what is wrong, and what is shown
 
     def _check(self, executed: Executed, book: Book) -> None:
         """Note what does not hold of a run; make the page if it is whole."""
-        failures, spoilt = failed(executed, Needs(executed))
+        failures, spoilt = failed(executed, NeededCells(executed))
         book.errors += failures
         book.errors += check_run(executed, self.settings.rules, spoilt)
         chapter, run = executed.chapter, executed.run
@@ -390,14 +313,14 @@ class _Building:
         """Note the sentences that are not bound, and the checks that hold nothing."""
         settings, executed = self.settings, self.executed.get(page.docname)
         has_rows = matches(settings.claims.get("rows", ()), page.docname)
-        loose = list(unbound(page))
+        unbound_here = list(unbound(page))
         if has_rows and executed is not None:
-            loose += unbound_rows(executed)
-        book.unbound += loose
+            unbound_here += unbound_rows(executed)
+        book.unbound += unbound_here
         book.counts += count_claims(page, executed, has_rows)
         book.errors += check_names(page)
         if matches(settings.bound, page.docname):
-            book.errors += loose
+            book.errors += unbound_here
         if "receipts" in settings.rules:
             book.errors += check_failing(page, self.assertions)
 
@@ -411,9 +334,9 @@ class _Building:
             if page is None:
                 book.stale.append(f"{docname}, which is no page that was executed")
                 continue
-            needs = Needs(page.executed)
+            needs = NeededCells(page.executed)
             try:
-                records = records_of(page.executed, paths, folder, needs)
+                records = records_of(page.executed, paths, needs)
             except PageError as error:
                 book.errors.append(error)
                 continue
@@ -422,31 +345,9 @@ class _Building:
                 f"{docname}, {counted(count, 'cell')} on {device}"
                 for device, count in records.stale.items()
             ]
-            book.other_jax += [
-                f"{docname}, cell {number} on {device}"
-                for device, numbers in records.misleading.items()
-                for number in numbers
-            ]
 
 
 def verdict_path(settings: Settings, docname: str) -> Path:
     """The file with the verdicts on a page's programs."""
     folder = settings.programs or settings.cache / "programs"
     return folder / f"{docname}.txt"
-
-
-class Needs:
-    """Which cells a cell needs, worked out only for chapters where some cell failed."""
-
-    def __init__(self, executed: Executed) -> None:
-        self._executed = executed
-        self._page: Page | None = None
-
-    def __call__(self, number: int) -> set[int]:
-        try:
-            if self._page is None:
-                self._page = Page(source_cells(self._executed))
-            page = self._page
-            return {page.statements[i].cell + 1 for i in page.needed(number - 1)}
-        except NoFaithfulProgram:
-            return set(range(1, number))  # it cannot be told: all of them

@@ -37,13 +37,13 @@ class PageError(BookError):
         return "\n".join(lines)
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, names: Iterable[str]) -> str:
     """A question to begin a hint with, if something known is called much alike.
 
     >>> did_you_mean("solutoin", ["check", "solution"])
     "did you mean 'solution'? "
     """
-    near = difflib.get_close_matches(name, sorted(known), n=1)
+    near = difflib.get_close_matches(name, sorted(names), n=1)
     return f"did you mean {near[0]!r}? " if near else ""
 
 

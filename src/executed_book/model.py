@@ -13,7 +13,7 @@ import re
 from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypedDict, cast
+from typing import Any, TypedDict
 
 
 class Output(TypedDict, total=False):
@@ -85,7 +85,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Statement:
+class Sentence:
     """A sentence of running text, and the checks that would fail if it were false.
 
     `exempt` is what it is instead of a claim: "definition", "instruction" or "title".
@@ -136,7 +136,7 @@ class Chapter:
     limit: float | None = None
     platform: str | None = None
     metadata: dict[str, Any] = field(default_factory=dict, hash=False)
-    statements: tuple[Statement, ...] = ()
+    sentences: tuple[Sentence, ...] = ()
 
     @functools.cached_property
     def cells(self) -> tuple[Cell, ...]:
@@ -277,55 +277,8 @@ class Executed:
             yield from zip(cell.values, result.values, strict=True)
 
 
-class PlainFailure(TypedDict):
-    """A `Failure` in JSON."""
-
-    name: str
-    kinds: list[str]
-    message: str
-    line: int
-    traceback: str
-
-
-class PlainValue(TypedDict):
-    """A `ValueResult` in JSON."""
-
-    text: str
-    error: str | None
-
-
-class PlainResult(TypedDict):
-    """A `CellResult` in JSON."""
-
-    outputs: list[Output]
-    seconds: float
-    failure: PlainFailure | None
-    values: list[PlainValue]
-    log: str
-
-
-class PlainProvenance(TypedDict, total=False):
-    """A `Provenance` in JSON; what is not known may be left out."""
-
-    platform: str
-    device_kind: str
-    device_count: int
-    jax: str
-    jaxlib: str
-    python: str
-    driver: str | None
-    date: str | None
-
-
-class PlainRun(TypedDict):
-    """A `Run` in JSON. The seal is of the file around it, and empty inside."""
-
-    docname: str
-    executed: int
-    provenance: PlainProvenance
-    leading: list[PlainValue]
-    results: list[PlainResult]
-    seal: str
+#: A dataclass of this module in JSON.
+Plain = dict[str, Any]
 
 
 def to_plain(item: Any) -> Any:
@@ -333,53 +286,34 @@ def to_plain(item: Any) -> Any:
     return dataclasses.asdict(item)
 
 
-def plain_provenance(provenance: Provenance) -> PlainProvenance:
-    """What is known of where something ran, for JSON."""
-    facts = dataclasses.asdict(provenance)
-    known = {name: fact for name, fact in facts.items() if fact is not None}
-    return cast("PlainProvenance", known)
-
-
-def failure_from(plain: PlainFailure | None) -> Failure | None:
-    """The inverse of `to_plain` for a failure."""
-    if plain is None:
-        return None
-    return Failure(
-        name=plain["name"],
-        kinds=tuple(plain["kinds"]),
-        message=plain["message"],
-        line=plain["line"],
-        traceback=plain["traceback"],
-    )
-
-
-def result_from(plain: PlainResult) -> CellResult:
+def result_from(plain: Plain) -> CellResult:
     """The inverse of `to_plain` for what a cell gave."""
-    return CellResult(
-        outputs=tuple(plain["outputs"]),
-        seconds=plain["seconds"],
-        failure=failure_from(plain["failure"]),
-        values=values_from(plain["values"]),
-        log=plain["log"],
-    )
+    failure = plain["failure"]
+    if failure is not None:
+        failure = Failure(**{**failure, "kinds": tuple(failure["kinds"])})
+    made = {
+        "outputs": tuple(plain["outputs"]),
+        "failure": failure,
+        "values": values_from(plain["values"]),
+    }
+    return CellResult(**{**plain, **made})
 
 
-def values_from(plain: list[PlainValue]) -> tuple[ValueResult, ...]:
+def values_from(plain: list[Plain]) -> tuple[ValueResult, ...]:
     """The inverse of `to_plain` for values."""
     return tuple(ValueResult(**value) for value in plain)
 
 
-def run_from(plain: PlainRun, seal: str = "") -> Run:
+def run_from(plain: Plain, seal: str = "") -> Run:
     """The inverse of `to_plain` for a run; `seal` is that of its content.
 
     Raises:
         KeyError, TypeError: it is not a run.
     """
-    return Run(
-        docname=plain["docname"],
-        executed=plain["executed"],
-        provenance=Provenance(**plain["provenance"]),
-        leading=values_from(plain["leading"]),
-        results=tuple(map(result_from, plain["results"])),
-        seal=seal,
-    )
+    made = {
+        "provenance": Provenance(**plain["provenance"]),
+        "leading": values_from(plain["leading"]),
+        "results": tuple(map(result_from, plain["results"])),
+        "seal": seal,
+    }
+    return Run(**{**plain, **made})

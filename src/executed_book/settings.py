@@ -117,12 +117,6 @@ OPTIONS = (
 )
 
 
-#: Options that are settings as they are given.
-_AS_GIVEN = (
-    "cell_seconds", "output_limit", "image_limit", "memory", "folder", "figures",
-)  # fmt: skip
-
-
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
 
@@ -139,24 +133,11 @@ class Settings:
         not_executed: patterns of pages that are rendered as they are, as in MyST-NB's
             `nb_execution_excludepatterns`.
         jobs: how many chapters run at once.
-        cell_seconds: how long one cell may run; a chapter may ask for more
-            with `executed_book: {limit: seconds}` in its front matter.
-        output_limit: how many characters one cell may print.
-        image_limit: how many bytes of images it may show.
-        memory: how many gigabytes a chapter's process may hold; see `memory_bytes`.
         may_fail: whether a cell that nobody announced may fail, as in MyST-NB's
             `nb_execution_allow_errors`.
-        folder: "page" if cells run in the page's folder, "empty" if in a new one.
-        figures: "png", "svg" or "themed".
-        rules: the rules that hold for the book; see `RULES`.
-        claims: which lines of running text need a check each; see `OPTIONS`.
-        bound: patterns of the pages on which every claim has its check.
-        verified: patterns of those whose programs were all verified.
-        outputs: the folder with the accepted outputs, and with what cells gave on
-            other devices and releases; None to compare and to show nothing.
-        programs: the folder with what running the pages' programs gave; None for one
-            in the cache.
         only: the chapters to look at, by name; None for all.
+
+    The others are options of `conf.py`: see `OPTIONS`.
     """
 
     source: Path
@@ -216,21 +197,17 @@ def settings_of(
     Raises:
         BookError: an option has a value that it may not have.
     """
-    said = {option.name: _value(option, get) for option in OPTIONS}
-    rules = said["rules"]
-    folders = {
-        name: (config / said[name]).resolve() if said[name] else None
-        for name in ("outputs", "programs", "cache")
-    }
-    settings: dict[str, Any] = {
-        **{name: said[name] for name in _AS_GIVEN},
-        "claims": {key: tuple(texts) for key, texts in said["claims"].items()},
-        "bound": tuple(said["bound"]),
-        "verified": tuple(said["verified"]),
+    settings = {option.name: _value(option, get) for option in OPTIONS}
+    for name in ("outputs", "programs", "cache"):
+        folder = settings[name]
+        settings[name] = (config / folder).resolve() if folder else None
+    for name in ("bound", "verified"):
+        settings[name] = tuple(settings[name])
+    rules, claims = settings["rules"], settings["claims"]
+    settings |= {
+        "cache": settings["cache"] or usual_cache,
         "rules": frozenset(RULES if rules == "all" else rules),
-        "outputs": folders["outputs"],
-        "programs": folders["programs"],
-        "cache": folders["cache"] or usual_cache,
+        "claims": {key: tuple(texts) for key, texts in claims.items()},
         "include": _texts(get("include_patterns")) or ("**",),
         "exclude": _texts(get("exclude_patterns")),
         "not_executed": _texts(get("nb_execution_excludepatterns")),
@@ -260,11 +237,11 @@ def from_text(name: str, text: str) -> Any:
     >>> from_text("executed_book_rules", "noise,figures")
     ['noise', 'figures']
     """
-    defaults = [o.default for o in OPTIONS if PREFIX + o.name == name]
-    if any(isinstance(default, float | int) for default in defaults):
+    default = {PREFIX + option.name: option.default for option in OPTIONS}.get(name)
+    if isinstance(default, float | int):
         number = _number(text)
-        return number if number is text else type(defaults[0])(number)
-    if any(isinstance(default, tuple) for default in defaults) and text != "all":
+        return number if number is text else type(default)(number)
+    if isinstance(default, tuple) and text != "all":
         return text.split(",")
     return text or None
 

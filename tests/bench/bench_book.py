@@ -156,7 +156,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--under", default="", help="only chapters of this folder")
     parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="of a book")
     options = parser.parse_args(arguments)
-    found, _ = find_chapters(options.docs)
+    found = find_chapters(options.docs)
     chapters = [
         chapter for chapter in found if chapter.docname.startswith(options.under)
     ]

@@ -6,14 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from executed_book import book as module
-from executed_book.book import Book, ExecutedPage, Needs, kept
+from executed_book.book import Book, ExecutedPage, book_from_cache
 from executed_book.checking.elsewhere import Record
 from executed_book.errors import BookError
-from executed_book.model import Cell, Provenance, Run, to_plain
-from executed_book.programs import NoFaithfulProgram
-from executed_book.programs.snippets import Snippets
-from executed_book.running.store import NOTHING, Store
+from executed_book.model import Cell, Provenance, Run
+from executed_book.programs import NoFaithfulProgram, snippets
+from executed_book.programs.snippets import NeededCells, Snippets
+from executed_book.reading.pages import find_chapters
+from executed_book.running.chapters import Finished
+from executed_book.running.runs import KeptRuns
+from executed_book.running.store import NOTHING
 from executed_book.settings import Settings
 
 from .made import GPU, chapter, executed, gave, printed
@@ -30,7 +32,7 @@ def settings(tmp_path: Path) -> Settings:
 
 
 def test_what_has_not_run_is_missing(settings):
-    book, is_whole = kept(settings)
+    book, is_whole = book_from_cache(settings)
     assert not is_whole
     assert [c.docname for c in book.chapters] == ["one"]
     assert (book.pages, book.errors) == ({}, [])
@@ -38,17 +40,15 @@ def test_what_has_not_run_is_missing(settings):
 
 def keep_run(settings: Settings, number_of_cells: int) -> None:
     """Keep a run of the chapter as a build would, with so many results."""
-    building = module._Building(settings, module.Progress())
-    building._read()
     results = (gave(printed("kept\n")),) * number_of_cells
     run = Run("one", 0, Provenance("cpu", "cpu", 1, "1", "1", "3"), (), results)
-    entry = {"run": to_plain(run), "depends": NOTHING}
-    Store(settings.cache, settings.project).save("one", building.keys["one"], entry)
+    [chapter] = find_chapters(settings.source)
+    KeptRuns(settings).save(chapter, Finished(run, NOTHING))
 
 
 def test_what_has_run_is_taken_with_its_page(settings):
     keep_run(settings, 1)
-    book, is_whole = kept(settings)
+    book, is_whole = book_from_cache(settings)
     assert is_whole
     assert book.pages["one"].executed.run.results[0].outputs == (printed("kept\n"),)
     assert book.pages["one"].seal
@@ -56,20 +56,20 @@ def test_what_has_run_is_taken_with_its_page(settings):
 
 def test_a_kept_run_of_another_number_of_cells_is_none(settings):
     keep_run(settings, 2)
-    assert kept(settings)[1] is False
+    assert book_from_cache(settings)[1] is False
 
 
 def test_no_folder_of_chapters(settings, tmp_path):
     with pytest.raises(BookError, match="nowhere: no such folder of chapters; name"):
-        kept(Settings(tmp_path / "nowhere", settings.cache))
+        book_from_cache(Settings(tmp_path / "nowhere", settings.cache))
 
 
 def test_a_chapter_that_is_not_there_is_told_with_those_that_are(settings):
     asked = Settings(settings.source, settings.cache, only=frozenset({"on", "one"}))
     with pytest.raises(BookError, match="no chapter is called on; there are one"):
-        kept(asked)
+        book_from_cache(asked)
     text = Settings(settings.source, settings.cache, only=frozenset({"text"}))
-    assert kept(text)[0].chapters == []
+    assert book_from_cache(text)[0].chapters == []
 
 
 def test_cells_are_counted_by_whether_they_vary():
@@ -86,7 +86,7 @@ def test_cells_are_counted_by_whether_they_vary():
     )
 
 
-SNIPPETS = Snippets([None], "script", "notebook")
+SNIPPETS = Snippets([None], "script")
 
 
 def test_a_seal_names_all_that_a_page_shows():
@@ -97,9 +97,8 @@ def test_a_seal_names_all_that_a_page_shows():
     pages = [
         ExecutedPage(ran, SNIPPETS),
         ExecutedPage(other_run, SNIPPETS),
-        ExecutedPage(ran, Snippets([None], "script", "notebook", {0: "why"})),
-        ExecutedPage(ran, Snippets([None], "other", "notebook")),
-        ExecutedPage(ran, Snippets([None], "script", "other")),
+        ExecutedPage(ran, Snippets([None], "script", {0: "why"})),
+        ExecutedPage(ran, Snippets([None], "other")),
         ExecutedPage(ran, SNIPPETS, {1: [record]}),
         ExecutedPage(ran, SNIPPETS, {1: [later]}),
     ]
@@ -112,6 +111,6 @@ def test_where_it_cannot_be_told_a_cell_needs_all_before_it(monkeypatch):
     def refuse(cells: object) -> None:
         raise NoFaithfulProgram(2, 1, 1, "a magic")
 
-    monkeypatch.setattr(module, "Page", refuse)
+    monkeypatch.setattr(snippets, "Page", refuse)
     made = executed(chapter("x = 1", "y = 2", "x + 1"), gave(), gave(), gave())
-    assert Needs(made)(3) == {1, 2}
+    assert NeededCells(made)(3) == {1, 2}

@@ -10,16 +10,14 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-import nbformat
 import pytest
 
-from executed_book.checking.comparison import differences, same_output
+from executed_book.checking.comparison import same_output
 from executed_book.programs import (
     Page,
     Programs,
     SourceCell,
     header,
-    notebook,
     script,
     sets_environment,
 )
@@ -299,7 +297,7 @@ def read_until(terminal, mark, limit=20.0):
     return output
 
 
-# -- scripts and notebooks
+# -- scripts
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -314,8 +312,9 @@ def test_a_script_shows_what_the_page_shows(name, executed):
     untimed = [g.text.rstrip("\n") for c, g in pairs if "%time" not in c.code]
     expected = "\n".join(text for text in untimed if text)
     # A timed cell runs as plain code, and shows its value where it has one.
-    extra = [d for d in differences(expected, run.stdout) if d.expected]
-    assert extra == []
+    lines = iter(run.stdout.splitlines())  # each search goes on below the last
+    for line in expected.splitlines():
+        assert any(same_output(line, shown) is None for shown in lines), line
     assert "\n# # Title\n" in text
     assert "\n# ## A part\n" in text
 
@@ -341,20 +340,6 @@ def test_a_program_with_code_that_does_not_parse():
     assert run.raised.startswith("SyntaxError: invalid syntax")
 
 
-def test_a_notebook():
-    cells = [
-        SourceCell("x = 1\n", frozenset({"keep"})),
-        SourceCell("x[0]", raises="T: w"),
-    ]
-    text, again = notebook(["# Title", *cells]), notebook(["# Title", *cells])
-    assert text == again
-    made = nbformat.reads(text, nbformat.NO_CONVERT)
-    assert [c.cell_type for c in made.cells] == ["markdown", "code", "code"]
-    assert [c.source for c in made.cells] == ["# Title", "x = 1", "x[0]"]
-    tags = [c.metadata["tags"] for c in made.cells[1:]]
-    assert tags == [["keep"], ["raises-exception"]]
-
-
 # -- running
 
 
@@ -374,6 +359,7 @@ def test_what_reads_the_environment_starts_without_jax():
         ("names = !ls", "names = None  # !ls"),
         ("%%bash\necho hello", "# %%bash\n# echo hello"),
         ("def f(:", "# def f(:"),
+        ("await f()", "# await f()"),
     ],
 )
 def test_a_script_carries_what_is_not_python_as_comments(code, written):
@@ -387,10 +373,4 @@ def test_a_script_carries_what_is_not_python_as_comments(code, written):
 def test_a_script_has_imports_from_the_future_at_its_top():
     cells = [SourceCell("a = 1"), SourceCell("from __future__ import annotations\na")]
     [run] = run_programs([script(cells, HEADER)])
-    assert run.shown == "1"
-
-
-def test_a_script_may_await():
-    code = "async def one():\n    return 1\nn = await one()"
-    [run] = run_programs([script([SourceCell(code), SourceCell("n")], HEADER)])
     assert run.shown == "1"

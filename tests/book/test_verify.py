@@ -17,7 +17,7 @@ from executed_book.programs.verdicts import (
     Verdict,
     Verdicts,
 )
-from executed_book.programs.verify import Offer, count, unverified, verify
+from executed_book.programs.verify import Offer, count, unverified, verify_offers
 from executed_book.running.programs import Ran
 from executed_book.running.progress import Progress
 
@@ -95,7 +95,7 @@ def test_what_fails_is_lengthened_by_the_nearest_statements(opened):
     offer = page_offer(opened(), HIDDEN, "1")
     short = offer.promise.text
     assert "setattr" not in short
-    verify([offer], 1, Progress())
+    verify_offers([offer], 1, Progress())
     assert offer.verdict == Verdict(HELD, ((2, 2), (3, 1)), offer.verdict.text)
     program = offer.with_added(offer.verdict.added)
     assert "setattr" in program.text
@@ -113,7 +113,7 @@ def test_what_fails_is_lengthened_by_the_nearest_statements(opened):
 
 def test_what_holds_in_no_way_is_an_error(opened):
     offer = page_offer(opened(), ["x = 1", "print(x)"], "2")
-    verify([offer], 1, Progress())
+    verify_offers([offer], 1, Progress())
     assert offer.verdict.word == DIFFERS
     assert "does not give what the page shows" in str(offer.error)
     assert "1 failed" in count([offer])
@@ -123,7 +123,7 @@ def test_a_program_that_holds_too_much_memory_is_ended_and_says_so(opened):
     grows = "import time\nheld = []\nwhile len(held) < 10**4:\n"
     grows += "    time.sleep(0.005)\n    held.append(b'x' * 10**7)"
     offer = page_offer(opened(), [grows], "")
-    verify([offer], 1, Progress(), memory=1e9)
+    verify_offers([offer], 1, Progress(), memory=1e9)
     assert offer.verdict.word == DIFFERS
     assert "stopped with over 1 GB of memory" in str(offer.error)
 
@@ -132,11 +132,11 @@ def test_what_is_not_the_same_twice_is_not_held_against_a_program(opened):
     """In a book that tags nothing, a printed time is no wrong program."""
     codes = ["import time", "x = 1", "print(x, time.perf_counter())"]
     offer = page_offer(opened(), codes, "1 0.5")
-    verify([offer], 1, Progress())
+    verify_offers([offer], 1, Progress())
     assert offer.verdict.word == VARIES
     assert "1 ran and vary" in count([offer])
     raising = page_offer(opened(), [*codes, "print(time.time(), 1 / 0)"], "1 0.5")
-    verify([raising], 1, Progress())
+    verify_offers([raising], 1, Progress())
     assert raising.verdict.word == DIFFERS
 
 
@@ -144,10 +144,10 @@ def test_a_page_and_a_program_bind_the_same(opened):
     """A program whose cell shows nothing is held by what it binds."""
     codes = ["x = [1]", "import sys\nsetattr(sys, 'a', x)", "y = getattr(sys, 'a', 0)"]
     offer = page_offer(opened(), codes, "", values={"y": "list 1"})
-    verify([offer], 1, Progress())
+    verify_offers([offer], 1, Progress())
     assert offer.verdict.added == ((2, 2),)
     unknown = page_offer(opened(), ["y = iter([])"], "", values={"y": "?list_iterator"})
-    verify([unknown], 1, Progress())
+    verify_offers([unknown], 1, Progress())
     assert unknown.verdict.note == "not compared: y"
 
 
@@ -155,8 +155,8 @@ def test_only_what_waits_is_run(opened, tmp_path: Path):
     trace = tmp_path / "trace"
     text = f"open({str(trace)!r}, 'a').write('x')\nprint(1)"
     offer = Offer(*PLACE, Promise(text, "1"), opened())
-    verify([offer], 2, Progress())
-    verify([replace(offer, verdicts=opened())], 2, Progress())
+    verify_offers([offer], 2, Progress())
+    verify_offers([replace(offer, verdicts=opened())], 2, Progress())
     assert trace.read_text() == "x"
 
 
@@ -188,5 +188,5 @@ def test_what_was_run_before_an_interrupt_is_kept(opened, monkeypatch):
     progress = Progress()
     monkeypatch.setattr(progress, "note", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        verify([first, second], 1, progress)  # the last step is said aloud
+        verify_offers([first, second], 1, progress)  # the last step is said aloud
     assert opened().find(first.promise)

@@ -28,7 +28,7 @@ DOCS = ROOT / "docs"
 @functools.cache
 def chapters() -> list[Chapter]:
     """The chapters of the book, as they are written."""
-    return find_chapters(DOCS)[0]
+    return find_chapters(DOCS)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

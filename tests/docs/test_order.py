@@ -32,6 +32,7 @@ from executed_book.reading.markdown import (
     tokens_of,
 )
 from executed_book.reading.options import front_matter
+from executed_book.settings import Settings
 
 from .conftest import DOCS
 
@@ -174,7 +175,7 @@ def read(docname: str, docs: Path = DOCS) -> Page:
     path = docs / f"{docname}.md"
     first, body = _body(path)
     pieces = stretches(body, first)
-    chapter = read_page(path, docs).chapter
+    chapter = read_page(path, Settings(docs, docs)).chapter
     cells = {cell.line: cell for cell in chapter.cells} if chapter else {}
     trees = {line: _tree(cell, path) for line, cell in cells.items()}
     imports = dict(USUAL)

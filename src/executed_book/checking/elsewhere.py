@@ -14,8 +14,7 @@ from .stored import (
     StoredCell,
     StoredPage,
     outputs_of,
-    read_page,
-    stored_path,
+    read_outputs,
     stored_source,
 )
 from .text import pinned_text
@@ -41,14 +40,10 @@ class Records:
     Attributes:
         holding: those that are shown, by the number of their cell.
         stale: by device, how many cells have changed since they were recorded.
-        misleading: by device, the numbers of cells whose record was made with another
-            JAX with which the CPU gives another output too, or was never recorded. A
-            reader of the tab would take the device for the reason.
     """
 
     holding: dict[int, list[Record]] = field(default_factory=dict)
     stale: dict[str, int] = field(default_factory=dict)
-    misleading: dict[str, list[int]] = field(default_factory=dict)
 
 
 def recorded_elsewhere(folder: Path) -> dict[str, list[Path]]:
@@ -63,57 +58,31 @@ def recorded_elsewhere(folder: Path) -> dict[str, list[Path]]:
 
 
 def records_of(
-    executed: Executed,
-    paths: Sequence[Path],
-    folder: Path,
-    needs: Callable[[int], set[int]],
+    executed: Executed, paths: Sequence[Path], needs: Callable[[int], set[int]]
 ) -> Records:
     """The records of a page in these files, as far as they hold.
 
-    Records of the kind of device that the page itself ran on are left out.
+    Records of the kind of device that the page itself ran on are left out. A record
+    made with another JAX holds: its tab names that.
 
     Raises:
         PageError: a file cannot be read.
     """
     here = executed.run.provenance
     records = Records()
-    for page in map(read_page, paths):
+    for page in map(read_outputs, paths):
         where = page.provenance
         if where.device_kind == here.device_kind:
             continue
         holding = still_holding(page, executed, needs)
         if changed := len(page.cells) - len(holding):
             records.stale[where.device_kind] = changed
-        on_cpu = _on_cpu(page, executed, folder, needs)
         for cell, result in executed:
             stored = holding.get(cell.number)
-            if stored is None or not _is_another(cell, result, stored):
-                continue
-            if (
-                on_cpu is None
-                or cell.varies
-                or is_same(on_cpu.get(cell.number), result)
-            ):
+            if stored is not None and _is_another(cell, result, stored):
                 record = Record(where, outputs_of(stored))
                 records.holding.setdefault(cell.number, []).append(record)
-            else:
-                device = f"{where.device_kind}, JAX {where.jax}"
-                records.misleading.setdefault(device, []).append(cell.number)
     return records
-
-
-def _on_cpu(
-    page: StoredPage,
-    executed: Executed,
-    folder: Path,
-    needs: Callable[[int], set[int]],
-) -> dict[int, StoredCell] | None:
-    """What a CPU gave with the JAX of a record; None if that is the page's own JAX."""
-    here, jax = executed.run.provenance, page.provenance.jax
-    if here.platform != "cpu" or jax == here.jax:
-        return None
-    path = stored_path(folder, jax, executed.chapter.docname)
-    return still_holding(read_page(path), executed, needs) if path.exists() else {}
 
 
 def _is_another(cell: Cell, result: CellResult, stored: StoredCell) -> bool:

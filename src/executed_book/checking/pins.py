@@ -17,7 +17,7 @@ from .stored import (
     StoredCell,
     accepted_page,
     accepted_path,
-    read_page,
+    read_outputs,
 )
 
 _ACCEPT = "accept them with 'python -m executed_book pin'"
@@ -41,7 +41,7 @@ def check_pins(
         )
         return
     try:
-        pinned = read_page(path).cells
+        pinned = read_outputs(path).cells
     except PageError as error:
         yield error
         return

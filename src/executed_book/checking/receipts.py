@@ -12,7 +12,7 @@ from pathlib import Path
 from sphinx.util.matching import Matcher
 
 from ..errors import PageError, did_you_mean
-from ..model import Cell, CellResult, Chapter, Executed, Statement
+from ..model import Cell, CellResult, Chapter, Executed, Sentence
 from ..reading.chapters import Reading
 from ..running.fingerprint import digest, file_digest
 from ..running.store import Store
@@ -33,7 +33,7 @@ class PageText:
 
     docname: str
     path: Path
-    statements: tuple[Statement, ...]
+    sentences: tuple[Sentence, ...]
     cells: tuple[Cell, ...]
     checks: Mapping[str, Cell]
     has_counts: bool = False
@@ -88,7 +88,7 @@ def page_text(reading: Reading) -> PageText:
     return PageText(
         reading.docname,
         reading.path,
-        reading.statements,
+        reading.sentences,
         cells,
         checks,
         reading.has_counts,
@@ -108,17 +108,17 @@ def check_names(page: PageText) -> Iterator[PageError]:
                 f"a second check is called {cell.check!r}",
                 f"the first is cell {page.checks[cell.check].number}: rename one",
             )
-    for statement in page.statements:
-        for name in statement.checks:
+    for sentence in page.sentences:
+        for name in sentence.checks:
             if name not in page.checks:
-                yield _unknown(page, statement, name)
+                yield _unknown(page, sentence, name)
 
 
-def _unknown(page: PageText, statement: Statement, name: str) -> PageError:
+def _unknown(page: PageText, sentence: Sentence, name: str) -> PageError:
     return PageError(
         page.path,
-        statement.line,
-        f"no check of this page is called {name!r}: {_quoted(statement)}",
+        sentence.line,
+        f"no check of this page is called {name!r}: {_quoted(sentence)}",
         f"{did_you_mean(name, page.checks)}name a cell of the page: ':check: {name}'",
     )
 
@@ -161,13 +161,13 @@ def _assertions(page: PageText, store: Store) -> list[list[Assertion]]:
 
 def false_sentences(chapter: Chapter, cell: Cell) -> str:
     """What a failure of a cell makes false, as the end of a message of that failure."""
-    named = [s for s in chapter.statements if cell.check in (s.checks or s.vouched)]
+    named = [s for s in chapter.sentences if cell.check in (s.checks or s.vouched)]
     said = "; ".join(f"line {s.line}, {_quoted(s)}" for s in named)
     return f", so that this does not hold: {said}" if said else ""
 
 
-def _quoted(statement: Statement) -> str:
-    return f"“{statement.text}”"
+def _quoted(sentence: Sentence) -> str:
+    return f"“{sentence.text}”"
 
 
 # -- what is not bound
@@ -175,21 +175,21 @@ def _quoted(statement: Statement) -> str:
 
 def unbound(page: PageText) -> Iterator[PageError]:
     """The universal sentences and the lines of a page that name no check."""
-    for statement in page.statements:
-        if statement.is_universal and not statement.is_bound and not statement.exempt:
+    for sentence in page.sentences:
+        if sentence.is_universal and not sentence.is_bound and not sentence.exempt:
             word = "no check holds this sentence"
-            yield _loose(page, statement, word)
-    for parts in _claims(page.statements):
+            yield _loose(page, sentence, word)
+    for parts in _claims(page.sentences):
         loose = [part for part in parts if not part.is_bound]
         if loose and not any(part.is_universal and not part.exempt for part in loose):
             yield _loose(page, loose[0], "no check holds this line")
 
 
-def _loose(page: PageText, statement: Statement, what: str) -> PageError:
+def _loose(page: PageText, sentence: Sentence, what: str) -> PageError:
     return PageError(
         page.path,
-        statement.line,
-        f"{what}: {_quoted(statement)}",
+        sentence.line,
+        f"{what}: {_quoted(sentence)}",
         "name its check after it, {check}`name`; say it of fewer cases; or mark it:"
         " {no-check}`definition`",
     )
@@ -226,15 +226,15 @@ def _rows(result: CellResult) -> int:
 
 
 def _is_named(chapter: Chapter, cell: Cell) -> bool:
-    return any(cell.check in s.checks for s in chapter.statements if cell.check)
+    return any(cell.check in s.checks for s in chapter.sentences if cell.check)
 
 
-def _claims(statements: Iterable[Statement]) -> Collection[list[Statement]]:
+def _claims(sentences: Iterable[Sentence]) -> Collection[list[Sentence]]:
     """The sentences of each list or paragraph that needs a check."""
-    claims: dict[int, list[Statement]] = {}
-    for statement in statements:
-        if statement.claim is not None:
-            claims.setdefault(statement.claim, []).append(statement)
+    claims: dict[int, list[Sentence]] = {}
+    for sentence in sentences:
+        if sentence.claim is not None:
+            claims.setdefault(sentence.claim, []).append(sentence)
     return claims.values()
 
 
@@ -243,16 +243,16 @@ def _claims(statements: Iterable[Statement]) -> Collection[list[Statement]]:
 
 def count_claims(page: PageText, executed: Executed | None, has_rows: bool) -> Counts:
     """The counts of one page; with the rows of its tables if they are claims."""
-    statements = page.statements
-    universal = [s for s in statements if s.is_universal]
+    sentences = page.sentences
+    universal = [s for s in sentences if s.is_universal]
     marked = Counter(s.exempt for s in universal)
     claiming = [s for s in universal if not s.exempt]
-    claims = _claims(statements)
+    claims = _claims(sentences)
     tables = list(_tables(executed)) if executed is not None and has_rows else []
     named = [rows for cell, rows in tables if _is_named(executed.chapter, cell)]  # type: ignore[union-attr]
     return Counts(
-        sentences=sum(bool(s.checks) for s in statements),
-        checks=len({name for s in statements for name in s.checks}),
+        sentences=sum(bool(s.checks) for s in sentences),
+        checks=len({name for s in sentences for name in s.checks}),
         universal=len(claiming),
         universal_bound=sum(s.is_bound for s in claiming),
         definition=marked["definition"],

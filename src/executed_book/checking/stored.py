@@ -207,13 +207,13 @@ def recorded_page(
     return StoredPage(executed.run.provenance, tuple(cells))
 
 
-def _parts(result: CellResult, whole: bool) -> Iterator[Part]:
+def _parts(result: CellResult, with_figures: bool) -> Iterator[Part]:
     """What a cell gave; if `whole`, with its figures and HTML."""
 
     def mime(item: Output) -> str:
         return next((kind for kind in _FORMATS if kind in item.get("data", ())), "")
 
-    for kind, items in groupby(result.outputs, mime if whole else lambda _: ""):
+    for kind, items in groupby(result.outputs, mime if with_figures else lambda _: ""):
         if not kind:
             yield from _texts(pinned_text(items).splitlines())
             continue
@@ -238,7 +238,7 @@ def outputs_of(cell: StoredCell) -> list[Output]:
 # -- as text, and back
 
 
-def page_text(page: StoredPage, stem: str = "page") -> str:
+def outputs_text(page: StoredPage, stem: str = "page") -> str:
     """The text of a page's file, which is called `stem`."""
     where = page.provenance
     head = [f"# JAX {where.jax or _NO_JAX}, {where.device_kind}"]
@@ -289,10 +289,10 @@ def write_page(page: StoredPage, path: Path) -> None:
                     path.with_name(name),
                     base64.b64decode(content) if is_png else content,
                 )
-    write_whole(path, page_text(page, path.stem))
+    write_whole(path, outputs_text(page, path.stem))
 
 
-def read_page(path: Path) -> StoredPage:
+def read_outputs(path: Path) -> StoredPage:
     """The inverse of `write_page`.
 
     Raises:

@@ -62,7 +62,7 @@ def _report(book: Book) -> str:
 
 def _notes(book: Book) -> Iterator[str]:
     """What else there is to say of the book; nothing of what it does not use."""
-    if book.stale or book.other_jax or any(p.records for p in book.pages.values()):
+    if book.stale or any(p.records for p in book.pages.values()):
         yield _records_note(book)
     if any(page.checks for page in book.texts):
         yield f"{book.counts}; 'claims' lists those that are not bound"
@@ -70,8 +70,8 @@ def _notes(book: Book) -> Iterator[str]:
 
 def _records_note(book: Book) -> str:
     """Which platforms' records the pages show, and which records are stale."""
-    cells = [found for page in book.pages.values() for found in page.records.values()]
-    labels = sorted({record.label for found in cells for record in found})
+    cells = [cell for page in book.pages.values() for cell in page.records.values()]
+    labels = sorted({record.label for records in cells for record in records})
     lines = []
     if cells:
         show = "shows" if len(cells) == 1 else "show"
@@ -83,10 +83,4 @@ def _records_note(book: Book) -> str:
             " 'python -m executed_book record' makes them anew"
         )
         lines += [f"  {name}" for name in book.stale]
-    if book.other_jax:
-        lines.append(
-            f"{counted(len(book.other_jax), 'record')} not shown: made with a JAX that"
-            " gives another output on a CPU too, or nobody knows which"
-        )
-        lines += [f"  {name}" for name in book.other_jax]
     return "\n".join(lines)

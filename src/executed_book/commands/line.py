@@ -101,35 +101,10 @@ def _defect(error: Exception) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m executed_book")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    build = commands.add_parser("build", help="execute the book and publish the site")
-    build.add_argument("--output", type=Path, default=Path("_build/html"))
-    build.add_argument(
-        "--verify", action="store_true", help="run the programs of its cells as well"
-    )
-    build.set_defaults(run=_build)
-    execute = commands.add_parser("execute", help="execute the book, render nothing")
-    execute.set_defaults(run=_execute)
-    claims = commands.add_parser("claims", help="list the claims that name no check")
-    claims.set_defaults(run=_claims)
-    verify = commands.add_parser("verify", help="run every program by itself")
-    verify.set_defaults(run=_verify)
-    verify.add_argument(
-        "--longest",
-        type=float,
-        default=float("inf"),
-        metavar="SECONDS",
-        help="leave those that are expected to run longer",
-    )
-    pin = commands.add_parser("pin", help="accept the outputs as they are now")
-    pin.set_defaults(run=_pin)
-    record = commands.add_parser("record", help="write what this platform gives")
-    record.set_defaults(run=_record)
-    releases = commands.add_parser(
-        "releases", help="write the page of what other releases of JAX change"
-    )
-    releases.add_argument("--page", type=Path, default=Path("docs/releases.md"))
-    releases.set_defaults(run=_releases)
-    for command in (build, execute, verify, claims, pin, record, releases):
+    added: dict[str, argparse.ArgumentParser] = {}
+    for name, (run, text) in _COMMANDS.items():
+        added[name] = command = commands.add_parser(name, help=text)
+        command.set_defaults(run=run)
         command.add_argument("--source", type=Path, default=Path("docs"))
         command.add_argument("--config", type=Path, default=Path("conf"))
         command.add_argument("--cache", type=Path, help="where runs are kept")
@@ -137,10 +112,14 @@ def _parser() -> argparse.ArgumentParser:
             "-D", metavar="NAME=VALUE", action="append", default=[], type=_override
         )
         command.add_argument("--jobs", type=_count, help="chapters at once")
-    for command in (execute, verify, claims, pin, record):
-        command.add_argument(
-            "--only", nargs="+", action="extend", metavar="CHAPTER", help="by name"
-        )
+        if name not in ("build", "releases"):
+            command.add_argument(
+                "--only", nargs="+", action="extend", metavar="CHAPTER", help="by name"
+            )
+    added["build"].add_argument("--output", type=Path, default=Path("_build/html"))
+    added["releases"].add_argument(
+        "--page", type=Path, default=Path("docs/releases.md")
+    )
     return parser
 
 
@@ -177,8 +156,6 @@ def _build(options: argparse.Namespace, progress: Progress) -> None:
     # The folder itself must not be resolved: a link is refused.
     output = Path.cwd() / options.output
     config, overrides = options.config.resolve(), dict(options.D)
-    if options.verify:
-        _verify(options, progress)
     build(_settings(options), config, output, progress, overrides)
 
 
@@ -201,8 +178,7 @@ def _claims(options: argparse.Namespace, progress: Progress) -> None:
 def _verify(options: argparse.Namespace, progress: Progress) -> None:
     from .verify import verify
 
-    longest = getattr(options, "longest", float("inf"))
-    verify(_settings(options), progress, longest)
+    verify(_settings(options), progress)
 
 
 def _pin(options: argparse.Namespace, progress: Progress) -> None:
@@ -221,3 +197,15 @@ def _releases(options: argparse.Namespace, progress: Progress) -> None:
     from .releases import releases
 
     releases(_settings(options), options.page, progress)
+
+
+#: Each command with what it does.
+_COMMANDS = {
+    "build": (_build, "execute the book and publish the site"),
+    "execute": (_execute, "execute the book, render nothing"),
+    "claims": (_claims, "list the claims that name no check"),
+    "verify": (_verify, "run every program by itself"),
+    "pin": (_pin, "accept the outputs as they are now"),
+    "record": (_record, "write what this platform gives"),
+    "releases": (_releases, "write the page of what other releases of JAX change"),
+}

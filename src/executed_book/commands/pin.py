@@ -14,7 +14,7 @@ from ..checking.stored import (
     accepted_page,
     accepted_path,
     is_accepted,
-    page_text,
+    outputs_text,
     stored_path,
 )
 from ..checking.text import pinned_text
@@ -51,7 +51,7 @@ def pin(settings: Settings, progress: Progress) -> None:
     changed: dict[str, Path] = {}
     for docname, executed in book.executed.items():
         path = stored_path(folder, executed.run.provenance.jax, docname)
-        texts[path] = page_text(accepted_page(executed))
+        texts[path] = outputs_text(accepted_page(executed))
         if _read(path) != texts[path]:
             changed[docname] = path
     if changed:

@@ -191,8 +191,8 @@ def _written(folder: Path) -> set[str]:
 
 def write_mark(site: Path) -> None:
     """List in a finished site what was written there."""
-    said = "The next build replaces this folder if it holds these files and no others."
-    mark = {"about": said, "files": sorted(_files(site))}
+    about = "The next build replaces this folder if it holds these files and no others."
+    mark = {"about": about, "files": sorted(_files(site))}
     (site / MARK).write_text(json.dumps(mark, indent=0) + "\n", "utf-8")
 
 

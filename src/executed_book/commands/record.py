@@ -2,8 +2,7 @@
 
 Here is another device, or another version of JAX. A page's file is written as soon as
 the page is done. A cell that fails here costs its own record and those of the cells
-that need it; where one ends the whole process, its chapter is executed again without
-it.
+that need it; one that ends the whole process costs those of its chapter.
 """
 
 from __future__ import annotations
@@ -14,36 +13,33 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..book import Book, Needs, execute
+from ..book import execute
 from ..checking.elsewhere import is_same, still_holding
 from ..checking.rules import check_run, failed
 from ..checking.stored import (
     accepted_path,
     is_accepted,
-    read_page,
+    read_outputs,
     recorded_page,
     stored_path,
     write_page,
 )
 from ..errors import BookError, PageError
 from ..files import file_name, write_whole
-from ..model import CellResult, Chapter, Executed, Failure
+from ..model import Chapter, Executed
 from ..plurals import counted
+from ..programs.snippets import NeededCells
 from ..running.fingerprint import installed_version
 from ..running.progress import Progress
 from ..running.workers import worker_environment
 from ..settings import Settings
-
-#: How many cells of one chapter may end its process, or run for too long, before the
-#: chapter is given up.
-_ENDED_AT_MOST = 3
 
 #: How much of a reason the table tells (characters).
 _WIDEST = 200
 
 
 @dataclasses.dataclass
-class Account:
+class Tally:
     """What came of one chapter.
 
     Attributes:
@@ -97,9 +93,9 @@ def record(settings: Settings, progress: Progress) -> None:
     try:
         recording.run(progress)
     finally:  # also where it is interrupted: what is written stays
-        if recording.accounts:
+        if recording.tallies:
             progress.note(recording.report())
-    surprises = sum(len(account.failed) for account in recording.accounts.values())
+    surprises = sum(len(tally.failed) for tally in recording.tallies.values())
     if surprises and not is_on_cpu:  # what another release breaks is what is asked for
         raise BookError(
             f"{surprises} cells or chapters failed; all others are recorded\n"
@@ -114,91 +110,40 @@ class _Recording:
     def __init__(self, settings: Settings, folder: Path, is_on_cpu: bool) -> None:
         self.settings = dataclasses.replace(settings, outputs=None)
         self.folder, self.is_on_cpu = folder, is_on_cpu
-        self.accounts: dict[str, Account] = {}
+        self.tallies: dict[str, Tally] = {}
         self._driver = None if is_on_cpu else _driver()
         self._logs = settings.cache / "logs"
         self._logged = 0
-        # Cells that ended their chapter's process, by chapter, with what was said.
-        self._ended: dict[str, dict[int, PageError]] = {}
-        self._originals: dict[str, Chapter] = {}
 
     def run(self, progress: Progress) -> None:
-        """Execute the book, again without what ends the process of its chapter."""
-        settings = self.settings
-        book = execute(settings, progress, choose=self._choose, ready=self._store)
-        self._note_unread(book)
-        for _ in range(_ENDED_AT_MOST):
-            again = self._note_ended(book)
-            if not again:
-                break
-            listed = ", ".join(sorted(again))
-            progress.note(f"once more, without the cells that ended it: {listed}")
-            settings = dataclasses.replace(self.settings, only=frozenset(again))
-            book = execute(settings, progress, choose=self._choose, ready=self._store)
-        else:
-            for docname in self._note_ended(book):
-                self._give_up(docname, *self._ended[docname].values())
+        """Execute the book, and account for each page that could not be recorded."""
+        book = execute(self.settings, progress, choose=self._choose, ready=self._store)
+        chapters = {chapter.path: chapter.docname for chapter in book.chapters}
+        for error in book.errors:
+            name = chapters.get(error.path, error.path.name)
+            if name not in self.tallies:
+                reason = f"line {error.line}: {_first_line(error)}"
+                self.tallies[name] = Tally(name, failed=[reason])
 
     def report(self) -> str:
         """The table, and where the log is."""
-        text = table([self.accounts[name] for name in sorted(self.accounts)])
+        text = table([self.tallies[name] for name in sorted(self.tallies)])
         if self._logged:
             text += (
                 f"\n{self._logged} lines that the runtime logged are kept in"
                 f" {self._logs}"
             )
-        count = sum(account.cells for account in self.accounts.values())
+        count = sum(tally.cells for tally in self.tallies.values())
         return f"{text}\n{counted(count, 'cell')} recorded below {self.folder}"
 
-    # -- what is executed
-
     def _choose(self, chapter: Chapter) -> Chapter | None:
-        """A chapter without the cells that ended its process before."""
-        if chapter.platform is not None and not self.is_on_cpu:
-            return None
-        self._originals[chapter.docname] = chapter
-        ended = self._ended.get(chapter.docname, {})
-        return chapter.with_cells(ended, is_skipped=True) if ended else chapter
-
-    def _note_unread(self, book: Book) -> None:
-        """Account for pages that cannot even be read."""
-        read = {chapter.path for chapter in book.chapters}
-        for error in book.errors:
-            if error.path not in read:
-                account = Account(error.path.name)
-                account = self.accounts.setdefault(account.docname, account)
-                account.failed.append(f"line {error.line}: {error.message}")
-
-    def _note_ended(self, book: Book) -> set[str]:
-        """Note which cells ended their chapters' processes; those chapters."""
-        again = set()
-        for chapter in book.chapters:
-            if chapter.docname in self.accounts:
-                continue
-            executed = book.executed.get(chapter.docname)
-            done = len(executed.run.results) if executed is not None else 0
-            errors = [e for e in book.errors if e.path == chapter.path]
-            if done == len(chapter.cells):  # it was the end of the chapter, or no cell
-                self._give_up(chapter.docname, *errors[-1:])
-                continue
-            # The first error at this cell or below it has ended the chapter.
-            line = chapter.cells[done].line
-            at = [e for e in errors if e.line >= line] or errors
-            self._ended.setdefault(chapter.docname, {})[done + 1] = at[0]
-            again.add(chapter.docname)
-        return again
-
-    def _give_up(self, docname: str, *errors: PageError) -> None:
-        """Account for a chapter that cannot be recorded at all."""
-        reasons = [f"line {e.line}: given up: {_first_line(e)}" for e in errors]
-        self.accounts[docname] = Account(docname, failed=reasons)
-
-    # -- what came of it
+        """Leave out a chapter that runs on a CPU wherever the book is built."""
+        return chapter if self.is_on_cpu or chapter.platform is None else None
 
     def _store(self, executed: Executed) -> None:
         """Write the file of a chapter that ran to its end, and account for it."""
-        here = self._with_ended(_with_provenance(executed, self._driver))
-        chapter, needs = here.chapter, Needs(here)
+        here = _with_provenance(executed, self._driver)
+        chapter, needs = here.chapter, NeededCells(here)
         failures, spoilt = failed(here, needs)
         errors = failures + check_run(here, self.settings.rules, spoilt)
         wrong = {_cell_at(chapter, error.line): error for error in reversed(errors)}
@@ -211,7 +156,7 @@ class _Recording:
         where = page.provenance
         path = stored_path(self.folder, where.jax, chapter.docname, where.device_kind)
         write_page(page, path)
-        self.accounts[chapter.docname] = Account(
+        self.tallies[chapter.docname] = Tally(
             chapter.docname,
             len(good),
             len(same - varying),
@@ -224,21 +169,6 @@ class _Recording:
         )
         self._keep_log(here)
 
-    def _with_ended(self, executed: Executed) -> Executed:
-        """The chapter as it stands, where a cell that ended it counts as failed."""
-        docname = executed.chapter.docname
-        ended = self._ended.get(docname)
-        if not ended:
-            return executed
-        original = self._originals[docname]
-        chapter = original.with_cells(ended, raises=None, may_raise=False)
-        results = list(executed.run.results)
-        for number, error in ended.items():
-            failure = Failure("Ended", (), error.message, 1, error.message)
-            results[number - 1] = CellResult(failure=failure)
-        run = dataclasses.replace(executed.run, results=tuple(results))
-        return Executed(chapter, run)
-
     def _same(self, executed: Executed) -> set[int]:
         """The cells that give what a CPU gives: with this JAX, or as it is accepted."""
         docname, jax = executed.chapter.docname, executed.run.provenance.jax
@@ -247,21 +177,21 @@ class _Recording:
             path = accepted_path(self.folder, docname, jax) or path
         if not path.exists():
             return set()
-        stored = still_holding(read_page(path), executed, Needs(executed))
+        stored = still_holding(read_outputs(path), executed, NeededCells(executed))
         return {c.number for c, r in executed if is_same(stored.get(c.number), r)}
 
     def _keep_log(self, executed: Executed) -> None:
         """Keep what the runtime logged during a chapter, by cell."""
-        said = {cell.number: result.log for cell, result in executed if result.log}
-        self._logged += sum(len(log.splitlines()) for log in said.values())
+        logs = {cell.number: result.log for cell, result in executed if result.log}
+        self._logged += sum(len(log.splitlines()) for log in logs.values())
         path = self._logs / f"{file_name(executed.chapter.docname)}.log"
-        if said:
-            write_whole(path, "".join(f"cell {n}\n{log}\n" for n, log in said.items()))
+        if logs:
+            write_whole(path, "".join(f"cell {n}\n{log}\n" for n, log in logs.items()))
         else:
             path.unlink(missing_ok=True)
 
 
-def table(accounts: list[Account]) -> str:
+def table(tallies: list[Tally]) -> str:
     """The accounts as lines of text, with their sum; below each chapter its failures.
 
     >>> print(table([Account("one", 7, 5, 1, ["cell 3, line 20: it raised"])]))
@@ -271,17 +201,17 @@ def table(accounts: list[Account]) -> str:
     total          7            5          1       1
     """
     columns = ("cells", "same as CPU", "different", "failed")
-    width = max(len(name) for name in ("chapter", *(a.docname for a in accounts)))
-    total = [sum(numbers) for numbers in zip(*(a.row for a in accounts), strict=True)]
+    width = max(len(name) for name in ("chapter", *(t.docname for t in tallies)))
+    total = [sum(numbers) for numbers in zip(*(t.row for t in tallies), strict=True)]
 
     def line(name: str, row: Iterator[object]) -> str:
         cells = (f"{cell!s:>{len(c)}}" for c, cell in zip(columns, row, strict=True))
         return f"{name:<{width}}    {'  '.join(cells)}"
 
     lines = [line("chapter", iter(columns))]
-    for account in accounts:
-        lines.append(line(account.docname, iter(account.row)))
-        lines += [f"    {said}" for said in account.failed + account.notes]
+    for tally in tallies:
+        lines.append(line(tally.docname, iter(tally.row)))
+        lines += [f"    {reason}" for reason in tally.failed + tally.notes]
     return "\n".join([*lines, line("total", iter(total))])
 
 
@@ -290,15 +220,15 @@ def _notes(
 ) -> Iterator[str]:
     """Messages on cells that are known to fail here, and on those that need one."""
     platform = executed.run.provenance.platform
-    known = [c for c in executed.chapter.cells if c.is_to_fail_on(platform)]
-    for cell in known:
+    expected = [c for c in executed.chapter.cells if c.is_to_fail_on(platform)]
+    for cell in expected:
         where = f"cell {cell.number}, line {cell.line}"
         if cell.number in spoilt:
             reason = (cell.fails_on or "").partition(": ")[2]
             yield f"{where}: as expected: {reason}"
         else:
             yield f"{where}: announced with :fails-on:, and does not fail here"
-    others = spoilt - wrong.keys() - {cell.number for cell in known}
+    others = spoilt - wrong.keys() - {cell.number for cell in expected}
     if others:
         listed = ", ".join(map(str, sorted(others)))
         yield f"not looked at, since they need one of these: cells {listed}"
@@ -311,8 +241,8 @@ def _cell_at(chapter: Chapter, line: int) -> int:
 
 def _first_line(error: PageError) -> str:
     """Why a cell failed, in a line: what its exception says, or what is wrong."""
-    said = [line for line in error.detail.splitlines() if line.strip()]
-    telling = [s for s in said if not s.startswith((" ", "Traceback"))][:1]
+    lines = [line for line in error.detail.splitlines() if line.strip()]
+    telling = [s for s in lines if not s.startswith((" ", "Traceback"))][:1]
     what = re.sub(r"^cell \d+ ", "", error.message.partition("; not looked at")[0])
     if telling and what.startswith("raised "):
         what = "raised"  # and which class it was comes with its words

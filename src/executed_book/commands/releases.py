@@ -20,13 +20,13 @@ from ..checking.stored import (
     StoredCell,
     accepted_path,
     newest_first,
-    read_page,
+    read_outputs,
 )
 from ..errors import BookError
 from ..files import write_whole
 from ..model import Chapter, Provenance
 from ..plurals import counted
-from ..reading.pages import find_chapters
+from ..reading.pages import read_pages
 from ..running.progress import Progress
 from ..settings import Settings
 
@@ -36,9 +36,8 @@ _INTRO = """\
 Cells of this book were also executed on the releases below, in an environment of
 their own; how many of them are still as they were then is said below the release. This
 page shows the outputs that are not those of their pages, side by side, and the cells
-that broke. A difference that several cells share is shown once, after these; messages
-that just name another address come last. Outputs that vary from run to run are left
-out. The page is generated from these runs.
+that broke. A difference that several cells share is shown once, after these. Outputs
+that vary from run to run are left out. The page is generated from these runs.
 """
 
 #: A difference that at least so many cells share is shown once for all of them.
@@ -85,9 +84,8 @@ def releases(settings: Settings, page: Path, progress: Progress) -> None:
             "no outputs are stored\n    → name a folder in conf.py:"
             ' executed_book_outputs = "../outputs/cells"'
         )
-    chapters, _ = find_chapters(
-        settings.source, settings.include, settings.exclude, settings.not_executed
-    )
+    readings = read_pages(settings)
+    chapters = [r.chapter for r in readings if r.chapter is not None]
     compared = []
     for place in newest_first(settings.outputs):
         if (release := compare(settings.outputs, place, chapters)) is not None:
@@ -115,7 +113,7 @@ def compare(folder: Path, place: Path, chapters: Iterable[Chapter]) -> Release |
             base = accepted_path(folder, chapter.docname)
         if base is None or base == path:
             continue
-        accepted, other = read_page(base), read_page(path)
+        accepted, other = read_outputs(base), read_outputs(path)
         release = release or Release(accepted.provenance.jax, other.provenance)
         cells = accepted.code_cells
         sources = [cell.source for cell in cells]
@@ -158,9 +156,7 @@ def _section(release: Release) -> str:
         f"Of {release.cells} cells, {count} {'differs' if count == 1 else 'differ'}.",
         "",
     ]
-    moved = [change for change in release.changes if _addresses(change)]
-    others = [change for change in release.changes if not _addresses(change)]
-    shared, single = _split(others)
+    shared, single = _split(release.changes)
     for docname, group in groupby(single, key=lambda change: change.docname):
         title = release.titles[docname]
         lines += [f"### {title}", "", f"In {{doc}}`{title} </{docname}>`:", ""]
@@ -170,7 +166,6 @@ def _section(release: Release) -> str:
         lines += ["### Alike in several cells", ""]
     for changes in shared:
         lines += _shared(changes, release)
-    lines += _moved(moved, release)
     return "\n".join(lines)
 
 
@@ -232,37 +227,6 @@ def _places(changes: list[Change], release: Release) -> str:
         for docname, group in groupby(changes, key=lambda change: change.docname)
     ]
     return "; ".join(listed)
-
-
-# -- addresses that a message names
-
-
-def _addresses(change: Change) -> frozenset[Substitution]:
-    """The addresses that a message has in place of others; empty if more differs.
-
-    >>> _addresses(Change("a", 1, "", new="at https://x.dev/b", old="at http://x"))
-    frozenset({('http://x', 'https://x.dev/b')})
-    >>> _addresses(Change("a", 1, "", new="see https://x.dev/b", old="at http://x"))
-    frozenset()
-    """
-    replaced = () if change.broke else _replaced(change, r"\S+|\s+")
-    pairs = frozenset(replaced)
-    is_moved = all(re.match(r"https?://", text) for pair in pairs for text in pair)
-    return pairs if is_moved else frozenset()
-
-
-def _moved(changes: list[Change], release: Release) -> Iterator[str]:
-    """Each address that moved, and where it is named."""
-    cells: dict[Substitution, list[Change]] = {}
-    for change in changes:
-        for pair in _addresses(change):
-            cells.setdefault(pair, []).append(change)
-    if cells:
-        yield from ("### Addresses in messages", "")
-    for (old, new), named in sorted(cells.items()):
-        yield f"- `{new}`, before `{old}`: in {_places(named, release)}."
-    if cells:
-        yield ""
 
 
 # -- one change

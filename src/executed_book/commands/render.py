@@ -88,7 +88,8 @@ class Rendering:
         log = self.work / "traceback.txt"
         log.write_text(traceback.format_exc(), "utf-8")
         return BookError(
-            f"the pages could not be rendered: {_said(error)}: nothing was published\n"
+            f"the pages could not be rendered: {_summary(error)}:"
+            " nothing was published\n"
             f"    → the whole of it stands in {os.path.relpath(log)}"
         )
 
@@ -104,7 +105,7 @@ def _remove_page(site: Path, docname: str) -> None:
             (folder / f"{docname}.{ending}").unlink(missing_ok=True)
 
 
-def _said(error: Exception) -> str:
+def _summary(error: Exception) -> str:
     lines = str(error).strip().splitlines()
     kind = getattr(error, "category", type(error).__name__)
     return f"{kind}: {lines[0]}" if lines else str(kind)

@@ -13,17 +13,13 @@ from ..programs import verify as programs
 from ..programs.cells import SourceCell, parse
 from ..programs.names import bound_names
 from ..programs.values import describing_expression
-from ..programs.verify import Values
+from ..programs.verify import Descriptions
 from ..running.progress import Progress
 from ..settings import Settings
 
 
-def verify(
-    settings: Settings, progress: Progress, longest: float = float("inf")
-) -> None:
+def verify(settings: Settings, progress: Progress) -> None:
     """Run the programs whose verdicts are missing or stale, and keep what they gave.
-
-    Programs that are expected to run for more than `longest` seconds go on waiting.
 
     Raises:
         BookError: a chapter fails, or a program does not give what its page shows.
@@ -43,7 +39,8 @@ def verify(
             for docname in sorted(waiting)
             for offer in book.offers[docname]
         ]
-        programs.verify(offers, settings.jobs, progress, longest, settings.memory_bytes)
+        memory = settings.memory_bytes
+        programs.verify_offers(offers, settings.jobs, progress, memory)
     _forget(settings, book)
     progress.note(book.count_programs())
     raise_all(_failed(book))
@@ -60,14 +57,14 @@ def _forget(settings: Settings, book: Book) -> None:
         if offers:
             offers[0].verdicts.keep_only([offer.promise for offer in offers])
     if settings.only is None and settings.programs is not None:
-        kept = {verdict_path(settings, docname) for docname in book.offers}
-        for path in set(settings.programs.rglob("*.txt")) - kept:
+        offered = {verdict_path(settings, docname) for docname in book.offers}
+        for path in set(settings.programs.rglob("*.txt")) - offered:
             path.unlink()
 
 
 def page_values(
     settings: Settings, progress: Progress, docnames: Collection[str]
-) -> dict[tuple[str, str], Values]:
+) -> dict[tuple[str, str], Descriptions]:
     """What the names that each cell binds hold on its page, described as text.
 
     The chapters are executed once more, and asked after each cell; what they said is
@@ -91,8 +88,8 @@ def page_values(
 
 
 def _values_in(text: str) -> dict[str, str]:
-    found: dict[str, str] = json.loads(text) if text.startswith("{") else {}
-    return found
+    descriptions: dict[str, str] = json.loads(text) if text.startswith("{") else {}
+    return descriptions
 
 
 def _asked(chapter: Chapter) -> Chapter:

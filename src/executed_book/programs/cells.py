@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import inspect
 import itertools
 from dataclasses import dataclass, replace
 
@@ -47,8 +46,7 @@ class ParsedCell:
         lines: its text; statements that shared a line stand on lines of their own.
         nodes: its statements.
         magics: the lines that hold a magic without a counterpart in Python.
-        is_python: False for a cell that announces that it does not parse.
-        awaits: whether it awaits something outside of its functions.
+        is_python: False for a cell that does not compile, or awaits at its top level.
         fails_at: the line of the statement that raises the announced failure.
     """
 
@@ -57,7 +55,6 @@ class ParsedCell:
     nodes: tuple[ast.stmt, ...] = ()
     magics: tuple[Magic, ...] = ()
     is_python: bool = True
-    awaits: bool = False
     fails_at: int = 0
 
 
@@ -69,7 +66,8 @@ def parse(cell: SourceCell) -> ParsedCell:
     """
     try:
         text, tree, magics = python_of(cell.code)
-        awaits = _awaits(cell, text, tree)
+        if cell.raises is not None or "await" in text or "async" in text:
+            compile(tree, "<cell>", "exec", dont_inherit=True)  # finds all mistakes
     except SyntaxError as error:
         lines = tuple(cell.code.split("\n"))
         if cell.raises is not None:
@@ -83,29 +81,7 @@ def parse(cell: SourceCell) -> ParsedCell:
     fails_at = len(lines)
     if cell.fails_at is not None:
         fails_at = cell.fails_at + sum(line <= cell.fails_at for line in moved)
-    return ParsedCell(
-        cell, lines, nodes, tuple(magics), awaits=awaits, fails_at=fails_at
-    )
-
-
-#: What needs an event loop that runs, and the words of code that may await.
-_LOOP_NEEDED = frozenset({"create_task", "ensure_future", "get_running_loop"})
-_ASYNC = ("async", "await", *_LOOP_NEEDED)
-
-
-def _awaits(cell: SourceCell, text: str, tree: ast.Module) -> bool:
-    """Whether code awaits outside of its functions, or starts what is awaited.
-
-    Raises:
-        SyntaxError: it parses, and yet it is no Python.
-    """
-    announced = (cell.raises or "").startswith(("SyntaxError", "IndentationError"))
-    if not (announced or any(word in text for word in _ASYNC)):
-        return False  # so that few cells are compiled
-    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-    code = compile(tree, "<cell>", "exec", flags=flags, dont_inherit=True)
-    awaits = bool(code.co_flags & inspect.CO_COROUTINE)
-    return awaits or not _LOOP_NEEDED.isdisjoint(code.co_names)
+    return ParsedCell(cell, lines, nodes, tuple(magics), fails_at=fails_at)
 
 
 def _one_a_line(

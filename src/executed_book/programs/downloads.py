@@ -1,11 +1,10 @@
-"""The whole chapter to take away: as one script, and as a notebook."""
+"""The whole chapter to take away, as one script."""
 
 import ast
 import re
 from collections.abc import Iterable, Sequence
 
 from .cells import ParsedCell, SourceCell
-from .names import bound_names
 from .slicing import Page
 from .text import Edit, edit, indented, is_displayed, printed
 
@@ -36,9 +35,9 @@ def script(parts: Sequence[SourceCell | str], header: str) -> str:
 def _future_first(lines: list[str]) -> list[str]:
     """Moves imports from the future to the top of a file, where Python wants them."""
     pattern = r"(?m)^from __future__ import .+$"
-    found = [match for text in lines for match in re.findall(pattern, text)]
-    first, *rest = [re.sub(pattern, "", text) if found else text for text in lines]
-    return [first, *dict.fromkeys(found), *rest]
+    future_imports = [match for text in lines for match in re.findall(pattern, text)]
+    first, *rest = [re.sub(pattern, "", text) for text in lines]
+    return [first, *dict.fromkeys(future_imports), *rest]
 
 
 def _headings(prose: str) -> list[str]:
@@ -59,11 +58,6 @@ def _script_cell(page: Page, k: int) -> str:
     if isinstance(node, ast.Expr) and cell.source.raises is None:
         edits = printed(node, cell.lines) if is_displayed(page, cell, node) else ()
     text = "\n".join(edit(cell.lines, edits)).strip("\n")
-    if cell.awaits:
-        names = sorted(set(bound_names(cell.nodes)))
-        text = f"global {', '.join(names)}\n{text}" if names else text
-        text = f"async def main():\n{indented(text)}"
-        text = f"import asyncio\n\n\n{text}\n\n\nasyncio.run(main())"
     if cell.source.raises is None:
         return text
     return _expected_to_raise(text, cell.source.raises)
@@ -89,27 +83,3 @@ def _expected_to_raise(text: str, announced: str) -> str:
             f"    raise AssertionError({message!r})",
         ]
     )
-
-
-def notebook(parts: Sequence[SourceCell | str]) -> str:
-    """A chapter as the file of a notebook without outputs; `parts` as in `script`.
-
-    Cells that are announced to raise carry the tag `raises-exception`, so that running
-    all cells goes on after them.
-    """
-    import nbformat  # with its validator, which a build of kept chapters never asks
-
-    v4 = nbformat.v4
-    cells = []
-    for i, part in enumerate(parts):
-        if isinstance(part, str):
-            cells.append(v4.new_markdown_cell(part.strip("\n"), id=f"part-{i}"))
-            continue
-        tags = part.tags | ({"raises-exception"} if part.raises else set())
-        metadata = {"tags": sorted(tags)} if tags else {}
-        code = part.code.strip("\n")
-        cells.append(v4.new_code_cell(code, id=f"part-{i}", metadata=metadata))
-    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    made = v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
-    nbformat.validate(made)
-    return f"{nbformat.writes(made)}\n"

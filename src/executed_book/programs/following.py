@@ -154,14 +154,14 @@ class Follower:
     ) -> None:
         if isinstance(node, ast.ClassDef):
             bases = [*node.bases, *(keyword.value for keyword in node.keywords)]
-            made = self._function(node, self._values(bases, scope), scope)
-            self.look(made)  # its body runs now
+            things = self._function(node, self._values(bases, scope), scope)
+            self.look(things)  # its body runs now
         else:
-            made = self._function(node, self._defaults(node.args, scope), scope)
+            things = self._function(node, self._defaults(node.args, scope), scope)
             self._values(filter(None, [node.returns]), scope)
         for decorator in reversed(node.decorator_list):
-            made = self._call(decorator, Arguments((made,)), scope)
-        self._bind(node.name, made, scope)
+            things = self._call(decorator, Arguments((things,)), scope)
+        self._bind(node.name, things, scope)
 
     def _defaults(self, of: ast.arguments, scope: Scope) -> Things:
         """Follow the defaults of parameters, and their annotations."""
@@ -255,9 +255,9 @@ class Follower:
                 self._return(self._items(inner, scope))
                 return NOTHING
             case ast.Yield():
-                given = self._values(filter(None, [node.value]), scope)
-                self._return(self._list(given))
-                return given
+                value = self._values(filter(None, [node.value]), scope)
+                self._return(self._list(value))
+                return value
             case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
                 return self._comprehension(node, scope)
             case _:
@@ -325,53 +325,54 @@ class Follower:
 
     # -- calls
 
-    def _call(self, function: ast.expr, given: Arguments, scope: Scope) -> Things:
+    def _call(self, function: ast.expr, arguments: Arguments, scope: Scope) -> Things:
         self.effects.calls = True
         is_method = isinstance(function, ast.Attribute)
         called = self.value(function.value if is_method else function, scope)  # type: ignore[attr-defined]
-        self._use_up(given.every)
+        self._use_up(arguments.every)
         if path := self._path(dotted(function), scope):
-            return self._library(path, given)
+            return self._library(path, arguments)
         if isinstance(function, ast.Attribute):
-            return self._method(called, function.attr, given)
-        return self._plain(called, given)
+            return self._method(called, function.attr, arguments)
+        return self._plain(called, arguments)
 
-    def _plain(self, called: Things, given: Arguments) -> Things:
+    def _plain(self, called: Things, arguments: Arguments) -> Things:
         """Call what the page made: functions, classes, objects of these."""
         results = NOTHING
         for thing in in_order(called):
             if thing.kind == "module":
-                results |= self._library(thing.path, given)
+                results |= self._library(thing.path, arguments)
             elif isinstance(thing.code, ast.ClassDef):
-                made = self._new("instance", parts={thing, *given.every})
-                self._own_method(made, "__init__", given)
-                results |= {made}
+                instance = self._new("instance", parts={thing, *arguments.every})
+                self._own_method(instance, "__init__", arguments)
+                results |= {instance}
             elif thing.code is not None:
-                results |= self._body(thing, thing.code, given)
+                results |= self._body(thing, thing.code, arguments)
             elif thing.kind == "wrapper" and not callables(thing.parts):
                 # a decorator that waits for its function
-                parts = thing.parts | given.every
+                parts = thing.parts | arguments.every
                 results |= {self._new("wrapper", thing.path, parts)}
             elif thing.kind == "wrapper":
-                results |= self._plain(callables(thing.parts), given)
+                results |= self._plain(callables(thing.parts), arguments)
             elif thing.kind == "instance":
-                results |= self._own_method(thing, "__call__", given) or NOTHING
+                results |= self._own_method(thing, "__call__", arguments) or NOTHING
             elif thing.kind == "library":
-                results |= self._plain(callables(thing.parts), given)
-                results |= {self._new("library", thing.path, callables(given.every))}
+                results |= self._plain(callables(thing.parts), arguments)
+                functions = callables(arguments.every)
+                results |= {self._new("library", thing.path, functions)}
         return results or frozenset((self._new(),))
 
-    def _body(self, thing: Thing, code: Function, given: Arguments) -> Things:
+    def _body(self, thing: Thing, code: Function, arguments: Arguments) -> Things:
         """Follow a call into a function of the page."""
         # Calls differ by the functions that they are given.
-        key = code, frozenset(t.code for t in reach(callables(given.every)))
+        key = code, frozenset(t.code for t in reach(callables(arguments.every)))
         if key in self._results:
             return self._results[key]
         if len(self._active) >= _DEEPEST:
-            return given.every
+            return arguments.every
         self._results[key] = NOTHING
         self.look((thing,))
-        inside = Scope(_bound_arguments(code, given), thing.scope, own_names(code))
+        inside = Scope(_bound_arguments(code, arguments), thing.scope, own_names(code))
         self._active.append(thing)
         self._returns.append(NOTHING)
         depth, self._depth = self._depth, 0
@@ -383,41 +384,44 @@ class Follower:
         self._active.pop()
         results = self._returns.pop()
         if any(isinstance(n, ast.Yield | ast.YieldFrom) for n in ast.walk(code)):
-            results = frozenset((self._new("iterator", "", results | given.every),))
+            results = frozenset((self._new("iterator", "", results | arguments.every),))
         self._results[key] = results
         return results
 
-    def _own_method(self, owner: Thing, name: str, given: Arguments) -> Things | None:
+    def _own_method(
+        self, owner: Thing, name: str, arguments: Arguments
+    ) -> Things | None:
         """Call a method of the page; None if the object has none of this name."""
         methods = list(_methods_named(owner, name))
-        places = given.after(frozenset((owner,)))
+        places = arguments.after(frozenset((owner,)))
         results = NOTHING.union(*[self._body(m, m.code, places) for m in methods])  # type: ignore[arg-type]
         return results if methods else None
 
-    def _method(self, owners: Things, name: str, given: Arguments) -> Things:
+    def _method(self, owners: Things, name: str, arguments: Arguments) -> Things:
         """Call a method, of the page's class or of an object of a library."""
         results, is_own = NOTHING, False
         for thing in in_order(owners):
             if thing.kind == "instance" or isinstance(thing.code, ast.ClassDef):
-                own = self._own_method(thing, name, given)
+                own = self._own_method(thing, name, arguments)
                 results |= own or NOTHING
                 is_own |= own is not None
         self._use_up(owners)
         if libraries.mutates(name) and not is_own and not all(map(_is_frozen, owners)):
-            self._change(owners, given.every if name in libraries.STORES else NOTHING)
+            stored = arguments.every if name in libraries.STORES else NOTHING
+            self._change(owners, stored)
             if any(t.kind in ("library", "instance") for t in owners):
                 self._change_deep(owners)
         called = callables(owners)
         if called and not is_own and all(t.kind != "instance" for t in owners):
-            results |= self._plain(called, given)
-        held = (t for t in parts_of(owners) if t.kind != "iterator")
-        return results | self._list(frozenset(held))
+            results |= self._plain(called, arguments)
+        parts = (t for t in parts_of(owners) if t.kind != "iterator")
+        return results | self._list(frozenset(parts))
 
     # -- libraries
 
-    def _library(self, path: str, given: Arguments) -> Things:
+    def _library(self, path: str, arguments: Arguments) -> Things:
         """Call a library's function, as the tables say what it does."""
-        every, positional = given.every, given.positional
+        every, positional = arguments.every, arguments.positional
         if positional and path.startswith(libraries.GIVES_FIRST):
             if "register" in path:
                 self._change(positional[0])
@@ -427,13 +431,13 @@ class Follower:
         self.effects.prints |= path.startswith(libraries.PRINTS)
         if state := libraries.changes_hidden(path):
             self._change(self.look_up(state, self.page))
-        taken = _functions(every)
-        called = self._plain(taken, given) if taken else NOTHING
+        functions = _functions(every)
+        called = self._plain(functions, arguments) if functions else NOTHING
         if path.startswith(libraries.USED_UP):
             return frozenset((self._new("iterator", path, every | called),))
         if not path.startswith(libraries.FRESH):
-            taken |= parts_of(every)
-        return frozenset((self._new("library", path, taken | called),))
+            functions |= parts_of(every)
+        return frozenset((self._new("library", path, functions | called),))
 
 
 def _functions(things: Things) -> Things:
@@ -457,10 +461,10 @@ def _methods_named(owner: Thing, name: str) -> Iterator[Thing]:
                     yield Thing(code=node, scope=thing.scope, history=thing.history)
 
 
-def _bound_arguments(code: Function, given: Arguments) -> dict[str, Things]:
+def _bound_arguments(code: Function, arguments: Arguments) -> dict[str, Things]:
     """What each parameter holds."""
     places, others = parameters(code)
-    by_name = given.keywords
+    by_name = arguments.keywords
     names = {name: by_name.get(name, by_name.get("", NOTHING)) for name in places}
-    names |= {name: by_name.get(name, parts_of(given.every)) for name in others}
-    return names | dict(zip(places, given.positional, strict=False))
+    names |= {name: by_name.get(name, parts_of(arguments.every)) for name in others}
+    return names | dict(zip(places, arguments.positional, strict=False))

@@ -7,7 +7,6 @@ import functools
 import re
 from collections.abc import Iterable, Iterator
 
-DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 Code = Function | ast.ClassDef
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp

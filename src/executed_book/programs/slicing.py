@@ -20,7 +20,7 @@ from functools import cached_property
 from . import libraries
 from .cells import SourceCell, parse
 from .following import Follower
-from .names import DEFINITIONS, bound_names, imports, looked_up, root_name
+from .names import bound_names, imports, looked_up, root_name
 from .things import Effects, Mask, page_scope
 
 WAY_OUT = "rewrite it in plain Python, or give the reason in the cell's `no-program`"
@@ -43,7 +43,7 @@ class NoFaithfulProgram(Exception):
 
 
 @dataclass(frozen=True)
-class CodeStatement:
+class Statement:
     """One top-level statement of a page's cells.
 
     Attributes:
@@ -77,7 +77,7 @@ class Page:
 
     def __init__(self, cells: Sequence[SourceCell]) -> None:
         self.cells = [parse(cell) for cell in cells]
-        self.statements: list[CodeStatement] = []
+        self.statements: list[Statement] = []
         self.effects: list[Effects] = []
         inside = (
             n for cell in self.cells for node in cell.nodes for n in ast.walk(node)
@@ -87,11 +87,11 @@ class Page:
         self._scope = page_scope()
         self._named: list[Mask] = []
         for k, cell in enumerate(self.cells):
-            self._named.append(self._said_needs(cell.source))
+            self._named.append(self._declared_needs(cell.source))
             for node in cell.nodes:
                 self._add(k, node)
 
-    def of(self, cell: int) -> list[CodeStatement]:
+    def of(self, cell: int) -> list[Statement]:
         """The statements of one cell."""
         return [s for s in self.statements if s.cell == cell]
 
@@ -116,14 +116,14 @@ class Page:
     def closed(self, direct: Mask, cell: int) -> list[int]:
         """Statements with all that they need, apart from what the cell leaves away."""
         left_out = self.cells[cell].source.needs_not
-        found, waiting = 0, direct
+        needed, waiting = 0, direct
         while waiting:
             index = waiting.bit_length() - 1
             waiting ^= 1 << index
             if not (left_out and self._is_about(index, left_out)):
-                found |= 1 << index
-                waiting |= self.effects[index].needs & ~found
-        return [index for index in range(len(self.statements)) if found >> index & 1]
+                needed |= 1 << index
+                waiting |= self.effects[index].needs & ~needed
+        return [index for index in range(len(self.statements)) if needed >> index & 1]
 
     def _is_about(self, index: int, names: Iterable[str]) -> bool:
         """Whether a statement binds or changes one of these names and nothing else."""
@@ -134,23 +134,23 @@ class Page:
         value = node.value if isinstance(node, ast.Expr) else node
         return bool(root_name(value)) and root_name(value) in names
 
-    def _said_needs(self, cell: SourceCell) -> Mask:
+    def _declared_needs(self, cell: SourceCell) -> Mask:
         """What the cell says that it needs: earlier cells, by label, and names.
 
         A name stands for all statements above that bind it or mention it.
         """
-        said = 0
+        mask = 0
         for name in cell.needs:
             labelled = {k for k, c in enumerate(self.cells) if c.source.label == name}
             for statement in self.statements:
                 uses = name in statement.names or name in looked_up(statement.node)
                 if statement.runs and (uses or statement.cell in labelled):
-                    said |= 1 << statement.index
-        return said
+                    mask |= 1 << statement.index
+        return mask
 
     # -- what the text of a program asks
 
-    def is_silent(self, statement: CodeStatement) -> bool:
+    def is_silent(self, statement: Statement) -> bool:
         """Whether a statement prints nothing when a program runs it again."""
         effects = self.effects[statement.index]
         # Where a cell printed and nothing in it is known to, a library was asked to.
@@ -164,25 +164,27 @@ class Page:
         nodes = (s.node for s in self.statements if s.is_import)
         return dict(pair for node in nodes for pair in imports(node))  # type: ignore[arg-type]
 
-    def may_move(self, statement: CodeStatement) -> bool:
+    def may_move(self, statement: Statement) -> bool:
         """Whether a statement is an import that may move above other statements.
 
         Its names must hold nothing else, not even a built-in function, before it.
         """
         if not isinstance(statement.node, ast.Import | ast.ImportFrom):
             return False
-        once = all(self._held[name] == {path} for name, path in imports(statement.node))
+        once = all(
+            self._paths_bound[name] == {path} for name, path in imports(statement.node)
+        )
         return once and not statement.names & libraries.BUILTINS
 
     @cached_property
-    def _held(self) -> dict[str, set[str]]:
+    def _paths_bound(self) -> dict[str, set[str]]:
         """For each name of the page the paths that it holds; empty for no import's."""
-        held: dict[str, set[str]] = {}
+        bound: dict[str, set[str]] = {}
         for statement in self.statements:
             paths = dict(imports(statement.node)) if statement.is_import else {}  # type: ignore[arg-type]
             for name in statement.names:
-                held.setdefault(name, set()).add(paths.get(name, ""))
-        return held
+                bound.setdefault(name, set()).add(paths.get(name, ""))
+        return bound
 
     @cached_property
     def procedures(self) -> frozenset[str]:
@@ -209,16 +211,12 @@ class Page:
     # -- reasons for having no program
 
     def _check(self, cell: int, earlier: list[int]) -> None:
-        kept = [*earlier, *(s.index for s in self.of(cell))]
-        for k in sorted({self.statements[i].cell for i in kept} | {cell}):
+        included = [*earlier, *(s.index for s in self.of(cell))]
+        for k in sorted({self.statements[i].cell for i in included} | {cell}):
             for line, magic in self.cells[k].magics:
                 raise NoFaithfulProgram(cell, k, line, f"{magic} here")
-        for statement in (self.statements[i] for i in kept):
+        for statement in (self.statements[i] for i in included):
             line = statement.node.lineno
-            of_its_own = isinstance(statement.node, DEFINITIONS) or statement.is_import
-            if self.cells[statement.cell].awaits and not of_its_own:
-                why = "it awaits outside of a function"
-                raise NoFaithfulProgram(cell, statement.cell, line, why)
             missing = self.effects[statement.index].missing
             if statement.fails or self._hides_names:
                 missing = missing & libraries.IPYTHON
@@ -242,7 +240,7 @@ class Page:
         first = min([node.lineno, *(d.lineno for d in decorators)])
         last = node.end_lineno or node.lineno
         index, raises = len(self.statements), cell.source.raises is not None
-        statement = CodeStatement(
+        statement = Statement(
             *(index, k, node, first, last, frozenset(bound_names([node]))),
             fails=raises and first <= cell.fails_at <= last,
             runs=not raises or first <= cell.fails_at,
@@ -250,7 +248,7 @@ class Page:
         self.statements.append(statement)
         self.effects.append(self._follow(statement) if statement.runs else Effects())
 
-    def _follow(self, statement: CodeStatement) -> Effects:
+    def _follow(self, statement: Statement) -> Effects:
         scope = self._scope
         before = dict(scope.names), dict(scope.histories)
         follower = Follower(scope)
@@ -266,14 +264,14 @@ class Page:
         effects.remember(scope, statement.index)
         return effects
 
-    def _is_setting(self, statement: CodeStatement, found: Effects) -> bool:
+    def _is_setting(self, statement: Statement, effects: Effects) -> bool:
         """Whether later cells may rely on a statement without naming it."""
         node = statement.node
         if isinstance(node, ast.Import):
             # An import that nothing reads is there for what it does.
             return not {name for name, _ in imports(node)} & self.names_read
         shown = isinstance(node, ast.Expr) and (
-            found.prints or not isinstance(node.value, ast.Call)
+            effects.prints or not isinstance(node.value, ast.Call)
         )
         keep = "keep" in self.cells[statement.cell].source.tags
         return keep and not shown and not isinstance(node, ast.Assert)

@@ -1,6 +1,6 @@
 """Programs for the pages: the text that each cell's second button copies.
 
-Also the chapter as one script and as one notebook, from the same source.
+Also the chapter as one script, from the same source.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..model import Cell, CellResult, Executed
 from ..running.fingerprint import digest, file_digest
 from ..running.store import Store
 from .cells import SourceCell
-from .downloads import notebook, script
+from .downloads import script
 from .slicing import NoFaithfulProgram, Page
 from .text import Program, Programs, header
 
@@ -29,13 +29,11 @@ class Snippets:
     Attributes:
         programs: one a cell, None where the chapter says why there is none.
         script: the chapter as a Python script.
-        notebook: the chapter as a notebook without outputs, in its file format.
         reasons: why a cell has no program, by its index, where not the chapter says so.
     """
 
     programs: list[Program | None]
     script: str
-    notebook: str
     reasons: dict[int, str] = field(default_factory=dict, hash=False)
 
 
@@ -47,16 +45,15 @@ def snippets_of(executed: Executed, store: Store) -> tuple[Snippets, list[PageEr
     chapter, cells = executed.chapter, source_cells(executed)
     seen = [[cell.displays, cell.prints, cell.fails_at] for cell in cells]
     key = digest([chapter.text, seen, page_header(executed), _own_digest()])
-    kept = store.load(chapter.docname, key)
-    if kept is not None:
+    cached = store.load(chapter.docname, key)
+    if cached is not None:
         programs = [
             p and Program(p["text"], p["cell"], tuple(map(tuple, p["earlier"])))
-            for p in kept["programs"]
+            for p in cached["programs"]
         ]
-        return Snippets(programs, kept["script"], kept["notebook"]), []
+        return Snippets(programs, cached["script"]), []
     programs, errors = _programs_of(executed)
-    parts = _parts(executed)
-    made = Snippets(programs, script(parts, page_header(executed)), notebook(parts))
+    made = Snippets(programs, script(_parts(executed), page_header(executed)))
     if not errors:
         store.save(chapter.docname, key, asdict(made))
     return made, errors
@@ -104,8 +101,8 @@ def _fails_at(cell: Cell, result: CellResult) -> int | None:
 
     The line of the failure itself may be one of a function that the statement called.
     """
-    told = result.failure.traceback if result.failure is not None else ""
-    frame = re.search(rf"(?m)^  Cell {cell.number}, line (\d+)$", told)
+    traceback = result.failure.traceback if result.failure is not None else ""
+    frame = re.search(rf"(?m)^  Cell {cell.number}, line (\d+)$", traceback)
     return int(frame[1]) if frame else None
 
 
@@ -133,9 +130,9 @@ def _programs_of(executed: Executed) -> tuple[list[Program | None], list[PageErr
             programs[k] = made.of(k)
         except NoFaithfulProgram as failure:
             line = chapter.cells[failure.at].line + failure.line - 1
-            said = f"cell {cell.number} cannot be copied as a program: {failure.why}"
+            message = f"cell {cell.number} cannot be copied as a program: {failure.why}"
             hint = 'rewrite the line, or say why on the page: :no-program: "..."'
-            errors.append(PageError(chapter.path, line, said, hint))
+            errors.append(PageError(chapter.path, line, message, hint))
     return programs, errors
 
 
@@ -152,3 +149,21 @@ def _parts(executed: Executed) -> list[SourceCell | str]:
         for part in executed.chapter.parts
         if isinstance(part, Cell) or part.kind == "markdown"
     ]
+
+
+class NeededCells:
+    """Which cells a cell needs, worked out once it is asked for."""
+
+    def __init__(self, executed: Executed) -> None:
+        self._executed = executed
+
+    @functools.cached_property
+    def _page(self) -> Page:
+        return Page(source_cells(self._executed))
+
+    def __call__(self, number: int) -> set[int]:
+        try:
+            page = self._page
+            return {page.statements[i].cell + 1 for i in page.needed(number - 1)}
+        except NoFaithfulProgram:
+            return set(range(1, number))  # it cannot be told: all of them

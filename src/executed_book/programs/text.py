@@ -25,7 +25,7 @@ from functools import cached_property
 from . import libraries
 from .cells import ParsedCell
 from .names import dotted, root_name
-from .slicing import CodeStatement, Page
+from .slicing import Page, Statement
 
 # What changes the environment; passing `os.environ` on to another process does not.
 _ENVIRONMENT = re.compile(
@@ -104,8 +104,8 @@ class Programs:
             return Program("\n".join([self.header, *cell.lines, ""]), k)
         pieces = [piece for s in statements for piece in self._earlier(s)]
         pieces += _own_pieces(page, k)
-        kept = tuple((s.cell, s.first) for s in statements)
-        return Program(_assemble(self.header, _ordered(pieces)), k, kept)
+        earlier = tuple((s.cell, s.first) for s in statements)
+        return Program(_assemble(self.header, _ordered(pieces)), k, earlier)
 
     def above(self, k: int) -> list[tuple[int, int]]:
         """All statements above cell `k` that run on the page, as `added` takes them."""
@@ -117,7 +117,7 @@ class Programs:
         lines = (line for cell in self.page.cells for line in cell.lines)
         return "jax" in self.page.paths and any(map(_CALLBACKS.search, lines))
 
-    def _earlier(self, statement: CodeStatement) -> list[_Piece]:
+    def _earlier(self, statement: Statement) -> list[_Piece]:
         """The pieces of an earlier statement; what it shows is turned away."""
         if statement.index not in self._pieces:
             pieces = list(_written(self.page, statement, self._waits_for_callbacks))
@@ -136,7 +136,7 @@ class _Piece:
     is_compound: bool = False
 
 
-def _piece(page: Page, statement: CodeStatement, text: str) -> _Piece:
+def _piece(page: Page, statement: Statement, text: str) -> _Piece:
     compound = text.startswith("with ") or any(
         hasattr(statement.node, name) for name in ("body", "cases")
     )
@@ -145,7 +145,7 @@ def _piece(page: Page, statement: CodeStatement, text: str) -> _Piece:
 
 
 def _written(
-    page: Page, statement: CodeStatement, waits_for_callbacks: bool
+    page: Page, statement: Statement, waits_for_callbacks: bool
 ) -> Iterator[_Piece]:
     """An earlier statement; its output, or its failure, an earlier cell has shown."""
     lines, silent = page.cells[statement.cell].lines, page.is_silent(statement)
@@ -200,7 +200,7 @@ def _comment_above(lines: Sequence[str], first: int, after: int = 0) -> int:
 Edit = tuple[int, int, str]
 
 
-def _shown(page: Page, cell: ParsedCell, statement: CodeStatement) -> Iterator[Edit]:
+def _shown(page: Page, cell: ParsedCell, statement: Statement) -> Iterator[Edit]:
     node = statement.node
     if not (isinstance(node, ast.Expr) and node is cell.nodes[-1]):
         yield from _silenced(page, statement)
@@ -239,7 +239,7 @@ def printed(node: ast.Expr, lines: Sequence[str]) -> Iterator[Edit]:
     yield node.end_lineno or node.lineno, node.end_col_offset or 0, closing
 
 
-def _silenced(page: Page, statement: CodeStatement) -> Iterator[Edit]:
+def _silenced(page: Page, statement: Statement) -> Iterator[Edit]:
     if "_" not in page.names_read:
         for node in _bare_expressions(statement.node):
             if _has_value(page, node.value):
@@ -302,8 +302,8 @@ def _without_blank_lines(text: str) -> str:
     if "\n\n" not in text and "\n " not in text:
         return text
     inside, lines = _inside_strings(text), text.split("\n")
-    kept = (line for i, line in enumerate(lines) if line.strip() or i in inside)
-    return "\n".join(kept)
+    lines_left = (line for i, line in enumerate(lines) if line.strip() or i in inside)
+    return "\n".join(lines_left)
 
 
 def indented(text: str) -> str:

@@ -19,7 +19,7 @@ from typing import Any
 UNKNOWN = "?"
 
 #: What a program writes before the descriptions.
-MARK = "\x1e"
+SEPARATOR = "\x1e"
 
 _DEEPEST = 8
 _LONGEST = 60
@@ -136,13 +136,13 @@ def _tree(value: Any, deep: int) -> Iterator[str]:
 
 def describing_code(names: Iterable[str]) -> str:
     """What a program gets at its end, to write the descriptions of names to stdout."""
-    return f"\nprint({MARK!r} + {describing_expression(names)})\n"
+    return f"\nprint({SEPARATOR!r} + {describing_expression(names)})\n"
 
 
 def split_descriptions(stdout: str) -> tuple[str, dict[str, str]]:
     """What a program printed itself, and the descriptions that it wrote."""
-    shown, mark, rest = stdout.partition(MARK)
-    if not mark:
+    shown, separator, rest = stdout.partition(SEPARATOR)
+    if not separator:
         return stdout, {}
     line, _, after = rest.partition("\n")
     return shown + after, json.loads(line)

@@ -19,7 +19,7 @@ from ..running.fingerprint import digest
 from ..running.programs import Ran
 
 #: How far numbers of a program may be from those on its page.
-RTOL = 1e-4
+PROGRAM_RTOL = 1e-4
 
 #: What was found. "varies": it runs, and its output may be another each time.
 HELD, VARIES, NEEDS_FILES, DIFFERS = "held", "varies", "needs files", "differs"
@@ -70,7 +70,7 @@ class Promise:
             return f"{ran.shown}\n{ran.stderr[-_LAST_WORDS:]}".rstrip()
         if self.gives is None:
             return None
-        difference = same_output(self.gives, ran.shown, rtol=RTOL)
+        difference = same_output(self.gives, ran.shown, rtol=PROGRAM_RTOL)
         return None if difference is None else str(difference)
 
 

@@ -31,7 +31,7 @@ from .verdicts import (
     DIFFERS,
     HELD,
     NEEDS_FILES,
-    RTOL,
+    PROGRAM_RTOL,
     VARIES,
     Promise,
     Verdict,
@@ -42,7 +42,7 @@ from .verdicts import (
 LIMIT = 300.0
 
 #: What names hold, described as text.
-Values = Mapping[str, str]
+Descriptions = Mapping[str, str]
 
 #: Statements as (cell, line in the cell), both from 1.
 Places = Sequence[tuple[int, int]]
@@ -65,7 +65,6 @@ class Offer:
         program: the program, for one of a cell; None for a script.
         programs: what makes programs of its page, for one of a cell.
         varies: whether its cell may show something else each time.
-        seconds: how long it is expected to run, as its cells did on the page.
         values: what the names that its cell binds hold on the page.
     """
 
@@ -77,8 +76,7 @@ class Offer:
     program: Program | None = None
     programs: Callable[[], Programs] | None = None
     varies: bool = False
-    seconds: float = 0.0
-    values: Values = field(default_factory=dict)
+    values: Descriptions = field(default_factory=dict)
 
     @property
     def verdict(self) -> Verdict | None:
@@ -130,17 +128,11 @@ def offers_of(
             continue
         gives = None if cell.varies else printed_text(result.outputs)
         promise = Promise(program.text, gives, raised(cell, result))
-        cells = {program.cell, *(k for k, _ in program.earlier)}
-        seconds = sum(executed.run.results[k].seconds for k in cells)
-        offers.append(
-            Offer(
-                *(path, cell.line, f"cell {cell.number}", promise, verdicts),
-                *(program, programs, cell.varies, seconds),
-            )
-        )
+        about = path, cell.line, f"cell {cell.number}", promise, verdicts
+        offers.append(Offer(*about, program, programs, cell.varies))
     if snippets.script:
-        promise, seconds = Promise(snippets.script), executed.run.seconds
-        offers.append(Offer(path, 1, "script", promise, verdicts, seconds=seconds))
+        script = Promise(snippets.script)
+        offers.append(Offer(path, 1, "script", script, verdicts))
     return offers
 
 
@@ -175,7 +167,7 @@ def count(offers: Sequence[Offer]) -> str:
     """How many of the offers gave what, in words."""
     verdicts = [v for v in (offer.verdict for offer in offers) if v is not None]
     words = [verdict.word for verdict in verdicts]
-    said = (
+    summary = (
         f"{len(offers)} programs and scripts: {words.count(HELD)} held,"
         f" {words.count(VARIES)} ran and vary,"
         f" {sum(bool(verdict.added) for verdict in verdicts)} of these lengthened,"
@@ -183,8 +175,9 @@ def count(offers: Sequence[Offer]) -> str:
     )
     waiting = len(offers) - len(verdicts)
     if waiting:
-        said += f"; {waiting} were not verified: run `python -m executed_book verify`"
-    return said
+        summary += f"; {waiting} were not verified:"
+        summary += " run `python -m executed_book verify`"
+    return summary
 
 
 @dataclass(frozen=True)
@@ -201,8 +194,8 @@ class _Outcome:
 
     @property
     def lacks_files(self) -> bool:
-        said = self.ran.raised or ""
-        return said.startswith(("FileNotFoundError", "ModuleNotFoundError"))
+        raised = self.ran.raised or ""
+        return raised.startswith(("FileNotFoundError", "ModuleNotFoundError"))
 
     @property
     def ended_well(self) -> bool:
@@ -237,28 +230,26 @@ def _outcome(offer: Offer, ran: Ran) -> _Outcome:
     other = {
         name
         for name, text in offer.values.items()
-        if name in values and same_output(text, values[name], rtol=RTOL)
+        if name in values and same_output(text, values[name], rtol=PROGRAM_RTOL)
     }
     return _Outcome(offer.promise.problem(ran), frozenset(other), ran)
 
 
-def verify(
+def verify_offers(
     offers: Iterable[Offer],
     jobs: int,
     progress: Progress,
-    longest: float = float("inf"),
     memory: float = float("inf"),
 ) -> None:
     """Run the offers that lack a verdict; what they gave is kept one by one.
 
-    Those that are expected to run for more than `longest` seconds go on waiting; one
-    that holds more than `memory` bytes is ended.
+    A program that holds more than `memory` bytes is ended.
 
     Raises:
         BookError: Python cannot import what programs need.
         KeyboardInterrupt: as pressed; what has been run is kept.
     """
-    waiting = [o for o in offers if o.verdict is None and o.seconds <= longest]
+    waiting = [offer for offer in offers if offer.verdict is None]
     if not waiting:
         return
     with progress.steps(len(waiting), "programs run alone") as step:
@@ -314,7 +305,7 @@ def _note(offer: Offer, added: Places = (), unstable: Iterable[str] = ()) -> Non
     """Keep that an offer holds, with these statements added."""
     program = offer.with_added(added) if added else None
     text = "" if program is None else offer.key_of(program)
-    unknown = {n for n, said in offer.values.items() if said.startswith(UNKNOWN)}
+    unknown = {n for n, text in offer.values.items() if text.startswith(UNKNOWN)}
     listed = ", ".join(sorted(unknown | set(unstable)))
     note = f"not compared: {listed}" if listed else ""
     verdict = Verdict(VARIES if offer.varies else HELD, tuple(added), text, note)
@@ -348,8 +339,8 @@ def _repair(offer: Offer, workers: Workers, memory: float) -> None:
     if long.ended_well and short.ended_well:
         # What is not the same twice is not held against a program.
         word = word if attempt(above).ran.stdout == long.ran.stdout else VARIES
-    said = short.problem or ", ".join(short.other)
-    note = " | ".join(line.strip() for line in said.strip().split("\n"))[:300]
+    problem = short.problem or ", ".join(short.other)
+    note = " | ".join(line.strip() for line in problem.strip().split("\n"))[:300]
     verdict = Verdict(word, note="" if word == VARIES else note)
     offer.verdicts.note(offer.promise, offer.what, verdict)
 
@@ -358,6 +349,6 @@ def _lacking(offer: Offer) -> Places:
     """The statements above that a program lacks, the nearest first."""
     if offer.program is None or offer.programs is None:
         return []
-    kept = {(cell + 1, line) for cell, line in offer.program.earlier}
+    included = {(cell + 1, line) for cell, line in offer.program.earlier}
     above = reversed(offer.programs().above(offer.program.cell))
-    return [place for place in above if place not in kept]
+    return [place for place in above if place not in included]

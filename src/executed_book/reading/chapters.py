@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..errors import PageError
-from ..model import Cell, Chapter, Prose, Statement, Value
+from ..model import Cell, Chapter, Prose, Sentence, Value
+from ..settings import Settings
 from .markdown import SPAN, Stretch, running_text, stretches
 from .notebooks import NotANotebook, notebook_stretches
 from .options import (
@@ -18,62 +19,51 @@ from .options import (
     executes,
     front_matter,
     language_of,
-    line_of,
     of_myst_nb,
     page_options,
 )
 from .prose import check_prose
-from .statements import StatementReader
+from .sentences import SentenceReader
 
 _ROLES = frozenset({"value", "measured", "eval"})
 
 
 @dataclass
 class Reading:
-    """What reading a page gave: the chapter, if it is one, and what is wrong."""
+    """What reading a page gave: the chapter, if it is one, and what is wrong.
+
+    `has_counts` says that its text quotes a count over the whole book.
+    """
 
     path: Path
-    source: Path
-    rules: frozenset[str]
-    claims: Mapping[str, Collection[str]] = field(default_factory=dict)
+    settings: Settings
     chapter: Chapter | None = None
-    errors: list[PageError] = field(default_factory=list)
-    statements: tuple[Statement, ...] = ()
+    sentences: tuple[Sentence, ...] = ()
     has_counts: bool = False
+    errors: list[PageError] = field(default_factory=list)
 
     @property
     def docname(self) -> str:
         """The page's name for Sphinx."""
-        return docname_of(self.path, self.source)
+        return docname_of(self.path, self.settings.source)
 
-    def read_statements(self, pieces: Iterable[Stretch]) -> None:
+    def read_sentences(self, pieces: Iterable[Stretch]) -> None:
         """Note the sentences of the page, and the checks that they name."""
-        under, after = (
-            frozenset(self.claims.get(key, ())) for key in ("under", "after")
-        )
-        reader = StatementReader(self.path, under, after)
-        self.statements = reader.read(pieces)
+        claims = self.settings.claims
+        under, after = (frozenset(claims.get(key, ())) for key in ("under", "after"))
+        reader = SentenceReader(self.path, under, after)
+        self.sentences = reader.read(pieces)
         self.errors += reader.errors
 
     def check_prose(self, running: Iterable[tuple[int, str]]) -> None:
         """Note the measured numbers that were typed into running text."""
-        if "numbers" in self.rules:
+        if "numbers" in self.settings.rules:
             self.errors += check_prose(self.path, running)
 
 
-def read_page(
-    path: Path,
-    source: Path,
-    rules: Collection[str] = (),
-    text: str | None = None,
-    claims: Mapping[str, Collection[str]] | None = None,
-) -> Reading:
-    """Read one page below the folder `source`.
-
-    `rules` are those that hold for the book (see `settings.RULES`); `text` is the
-    page's content, if it is known; `claims` is the option of that name.
-    """
-    reading = Reading(path, source, frozenset(rules), claims or {})
+def read_page(path: Path, settings: Settings, text: str | None = None) -> Reading:
+    """Read one page; `text` is its content, if that is known."""
+    reading = Reading(path, settings)
     try:
         text = decode(path) if text is None else text
         reading.has_counts = "{receipts}`" in text
@@ -123,7 +113,7 @@ def _read_markdown(text: str, reading: Reading) -> None:
         pieces = stretches(body, front_lines + 1)
         reading.errors += _not_executing(path, pieces)
         reading.check_prose(running_text(body, front_lines + 1))
-        reading.read_statements(pieces)
+        reading.read_sentences(pieces)
         return
     reading.errors += check_kernel(front, text, path)
     pieces = stretches(body, front_lines + 1)
@@ -171,7 +161,7 @@ def _take(
 ) -> None:
     """Make the chapter of its pieces, and note what is wrong with them."""
     path = reading.path
-    is_strict = "options" in reading.rules and path.suffix != ".ipynb"
+    is_strict = "options" in reading.settings.rules and path.suffix != ".ipynb"
     options, wrong = page_options(metadata, text, path)
     reading.errors += wrong
     parts: list[Prose | Cell] = []
@@ -190,7 +180,7 @@ def _take(
         reading.errors += wrong
         fields["may_raise"] |= may_raise
         parts.append(Cell(number, piece.text, piece.line, **fields))
-    reading.read_statements(pieces)
+    reading.read_sentences(pieces)
     reading.chapter = Chapter(
         docname=reading.docname,
         path=path,
@@ -198,7 +188,7 @@ def _take(
         parts=tuple(parts),
         leading=tuple(leading),
         metadata=metadata,
-        statements=reading.statements,
+        sentences=reading.sentences,
         **options,
     )
 
@@ -258,6 +248,3 @@ def _load(piece: Stretch, path: Path, errors: list[PageError]) -> None:
                 "name a file by its path from this page's folder",
             )
         )
-
-
-__all__ = ["Reading", "decode", "docname_of", "line_of", "read_page"]

@@ -24,7 +24,7 @@ TAGS = frozenset(
 )
 
 #: What a cell's options may be called.
-OPTIONS = frozenset(
+CELL_OPTIONS = frozenset(
     {"tags", "raises", "warns", "alt", "check", "load", "mystnb", "no-program"}
     | {"fails-on", "needs", "needs-not"}
 )
@@ -36,17 +36,26 @@ _NOTES = frozenset(
     | {"jp-MarkdownHeadingCollapsed", "colab_type", "ExecuteTime"}
 )
 
-#: Options that are text.
-_TEXTS = (
-    *("raises", "warns", "alt", "check", "no-program", "fails-on", "load", "needs"),
-    "needs-not",
+_ANNOUNCEMENT = re.compile(r"[\w.]+(: \S|$)")
+_ANNOUNCED = (
+    'write it as :{name}: "Class: words of its message", or the class alone where it'
+    " has no message"
 )
 
-#: Platforms and a reason.
-_PLATFORMS = re.compile(r"[a-z]+(, *[a-z]+)*: \S")
-
-_ANNOUNCEMENT = re.compile(r"[\w.]+(: \S|$)")
-_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+#: Options that are text: how that begins, and how it is to be written.
+_TEXTS = {
+    "raises": (_ANNOUNCEMENT, _ANNOUNCED),
+    "warns": (_ANNOUNCEMENT, _ANNOUNCED),
+    "check": (
+        re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*\Z"),
+        "name it in small letters, digits and hyphens: :check: carry-type",
+    ),
+    "fails-on": (
+        re.compile(r"[a-z]+(, *[a-z]+)*: \S"),
+        'write it as :fails-on: "gpu: why it cannot run there"',
+    ),
+    **dict.fromkeys(("alt", "no-program", "load", "needs", "needs-not"), (None, "")),
+}
 
 
 def front_matter(text: str, path: Path) -> tuple[dict[str, Any], int]:
@@ -127,9 +136,9 @@ def check_kernel(
 
 def language_of(metadata: dict[str, Any]) -> str:
     """The language that a notebook says its cells are written in."""
-    said = _mapping(metadata.get("kernelspec")).get("language")
-    said = said or _mapping(metadata.get("language_info")).get("name")
-    return str(said or "python")
+    language = _mapping(metadata.get("kernelspec")).get("language")
+    language = language or _mapping(metadata.get("language_info")).get("name")
+    return str(language or "python")
 
 
 def of_myst_nb(metadata: dict[str, Any]) -> dict[str, Any]:
@@ -175,7 +184,7 @@ def cell_options(
     Only if `is_strict` must each option and tag be one that means something here; in a
     notebook, others belong to other programs.
     """
-    said, errors = stretch.options, []
+    options, errors = stretch.options, []
 
     def wrong(message: str, hint: str) -> None:
         errors.append(PageError(path, stretch.fence, message, hint))
@@ -185,40 +194,26 @@ def cell_options(
             f"the cell's options could not be read: {stretch.complaint}",
             "write each as ':name: value', and text in quotes: :alt: \"A line\"",
         )
-    tags = _tags(said.get("tags"), wrong)
-    known = OPTIONS | _NOTES
+    tags = _tags(options.get("tags"), wrong)
+    allowed = CELL_OPTIONS | _NOTES
     if is_strict:
-        for name in sorted(map(str, set(said) - known)):
-            wrong(*_unknown("option", name, OPTIONS))
+        for name in sorted(map(str, set(options) - allowed)):
+            wrong(*_unknown("option", name, CELL_OPTIONS))
         for tag in sorted(tags - TAGS):
             wrong(*_unknown("tag", tag, TAGS))
     texts: dict[str, Any] = {}
-    for name in _TEXTS:
-        value = said.get(name)
+    for name, (pattern, hint) in _TEXTS.items():
+        value = options.get(name)
         if value is not None and not isinstance(value, str):
             wrong(
                 f"option {name!r} is not text", f'put it in quotes: :{name}: "{value}"'
             )
-        elif name in ("raises", "warns") and value and not _ANNOUNCEMENT.match(value):
-            wrong(
-                f"option {name!r} is {value!r}",
-                f'write it as :{name}: "Class: words of its message", or the class'
-                " alone where it has no message",
-            )
-        elif name == "check" and value and not _NAME.fullmatch(value):
-            wrong(
-                f"option 'check' is {value!r}",
-                "name it in small letters, digits and hyphens: :check: carry-type",
-            )
-        elif name == "fails-on" and value and not _PLATFORMS.match(value):
-            wrong(
-                f"option {name!r} is {value!r}",
-                'write it as :fails-on: "gpu: why it cannot run there"',
-            )
+        elif pattern is not None and value and not pattern.match(value):
+            wrong(f"option {name!r} is {value!r}", hint.format(name=name))
         else:
             texts[name.replace("-", "_")] = value
     texts.pop("load", None)
-    fields = {"tags": tags & TAGS, "options": said, **texts}
+    fields = {"tags": tags & TAGS, "options": options, **texts}
     for name in ("needs", "needs_not"):
         fields[name] = tuple((texts[name] or "").replace(",", " ").split())
     fields["may_raise"] = "raises-exception" in tags
@@ -226,18 +221,18 @@ def cell_options(
     return fields, errors
 
 
-def _tags(said: Any, wrong: Any) -> frozenset[str]:
-    if said is None:
+def _tags(tags: Any, wrong: Any) -> frozenset[str]:
+    if tags is None:
         return frozenset()
-    if isinstance(said, str):
-        return frozenset(said.replace(",", " ").split())
-    if isinstance(said, list) and all(isinstance(tag, str) for tag in said):
-        return frozenset(said)
-    wrong(f"'tags' is {said!r}", "write them as ':tags: [measured, check]'")
+    if isinstance(tags, str):
+        return frozenset(tags.replace(",", " ").split())
+    if isinstance(tags, list) and all(isinstance(tag, str) for tag in tags):
+        return frozenset(tags)
+    wrong(f"'tags' is {tags!r}", "write them as ':tags: [measured, check]'")
     return frozenset()
 
 
-def _unknown(what: str, name: str, known: frozenset[str]) -> tuple[str, str]:
-    listed = ", ".join(sorted(known))
-    hint = f"{did_you_mean(name, known)}{what}s: {listed}"
+def _unknown(what: str, name: str, allowed: frozenset[str]) -> tuple[str, str]:
+    listed = ", ".join(sorted(allowed))
+    hint = f"{did_you_mean(name, allowed)}{what}s: {listed}"
     return f"unknown cell {what} {name!r}", hint

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from sphinx.project import EXCLUDE_PATHS
@@ -10,8 +9,9 @@ from sphinx.util.matching import Matcher, get_matching_files
 
 from ..errors import PageError
 from ..model import Chapter
-from .cache import Readings
-from .chapters import Reading, docname_of
+from ..settings import Settings
+from .cache import read_once
+from .chapters import Reading, docname_of, read_page
 from .options import of_myst_nb
 
 #: Files with these endings may hold code cells.
@@ -21,13 +21,11 @@ SUFFIXES = (".md", ".ipynb")
 _CHECKPOINTS = "**.ipynb_checkpoints"
 
 
-def find_pages(
-    source: Path, include: Iterable[str] = ("**",), exclude: Iterable[str] = ()
-) -> list[Path]:
-    """The pages below `source`, sorted; patterns as in Sphinx's configuration."""
-    patterns = [*exclude, *EXCLUDE_PATHS, _CHECKPOINTS]
-    names = get_matching_files(source, tuple(include), patterns)
-    pages = sorted(source / name for name in names if name.endswith(SUFFIXES))
+def find_pages(settings: Settings) -> list[Path]:
+    """The pages below `settings.source`, sorted."""
+    patterns = [*settings.exclude, *EXCLUDE_PATHS, _CHECKPOINTS]
+    names = get_matching_files(settings.source, settings.include, patterns)
+    pages = sorted(settings.source / n for n in names if n.endswith(SUFFIXES))
     for page in pages:
         if page.exists() and not page.is_file():
             raise PageError(
@@ -37,58 +35,34 @@ def find_pages(
     return pages
 
 
-def find_chapters(
-    source: Path,
-    include: Iterable[str] = ("**",),
-    exclude: Iterable[str] = (),
-    not_executed: Iterable[str] = (),
-    rules: Collection[str] = (),
-    kept: Path | None = None,
-) -> tuple[list[Chapter], list[PageError]]:
-    """Every page that executes, sorted by path, and what is wrong with any page.
+def read_pages(settings: Settings) -> list[Reading]:
+    """Every page, sorted, and what is wrong with it.
 
-    Pages that match a pattern in `not_executed`, or say so themselves, are left as they
-    are. `kept` is a folder for chapters whose text was read before.
+    Pages that match a pattern in `settings.not_executed`, or say so themselves, are
+    left as they are.
     """
-    readings, errors = read_pages(
-        source, include, exclude, not_executed, rules, kept=kept
-    )
-    return [r.chapter for r in readings if r.chapter is not None], errors
-
-
-def read_pages(
-    source: Path,
-    include: Iterable[str] = ("**",),
-    exclude: Iterable[str] = (),
-    not_executed: Iterable[str] = (),
-    rules: Collection[str] = (),
-    claims: Mapping[str, Collection[str]] | None = None,
-    kept: Path | None = None,
-) -> tuple[list[Reading], list[PageError]]:
-    """Every page, sorted by path, and what is wrong with any of them."""
-    pages = Readings(kept)
-    left_alone = Matcher(list(not_executed))
+    left_alone = Matcher(list(settings.not_executed))
     readings: list[Reading] = []
-    errors: list[PageError] = []
-    taken: dict[str, Path] = {}
-    for path in find_pages(source, include, exclude):
-        other = taken.setdefault(docname_of(path, source), path)
+    first: dict[str, Path] = {}
+    for path in find_pages(settings):
+        other = first.setdefault(docname_of(path, settings.source), path)
         if other != path:
-            errors.append(
-                PageError(
-                    path,
-                    1,
-                    f"{other.name} beside it gives the same page",
-                    "rename one of the two, or name it in exclude_patterns",
-                )
+            error = PageError(
+                *(path, 1, f"{other.name} beside it gives the same page"),
+                "rename one of the two, or name it in exclude_patterns",
             )
-            continue
-        if left_alone(path.relative_to(source).as_posix()):
-            continue
-        reading = pages.read(path, source, rules, claims)
-        said = of_myst_nb(reading.chapter.metadata) if reading.chapter else {}
-        if said.get("execution_mode") in ("off", False):  # YAML takes off for False
-            continue
-        errors += reading.errors
-        readings.append(reading)
-    return readings, errors
+            readings.append(Reading(path, settings, errors=[error]))
+        elif not left_alone(path.relative_to(settings.source).as_posix()):
+            reading = read_once(path, settings)
+            asked = of_myst_nb(reading.chapter.metadata) if reading.chapter else {}
+            # YAML takes off for False.
+            if asked.get("execution_mode") not in ("off", False):
+                readings.append(reading)
+    return readings
+
+
+def find_chapters(source: Path) -> list[Chapter]:
+    """Every page below a folder that executes, for tools that look at its cells."""
+    settings = Settings(source, source)
+    readings = (read_page(path, settings) for path in find_pages(settings))
+    return [r.chapter for r in readings if r.chapter is not None]

@@ -126,9 +126,9 @@ class ChapterTask(Task):
             what = f"printed over {settings.output_limit:,} characters"
             self._too_much = what, "print less: no reader will read it"
         elif memory_of(self._pid) > settings.memory_bytes:
-            held = f"{settings.memory_bytes / 1e9:.3g} GB of memory"
+            limit = f"{settings.memory_bytes / 1e9:.3g} GB of memory"
             way = "hold less at once, or raise executed_book_memory in conf.py"
-            self._too_much = f"held over {held}", way
+            self._too_much = f"held over {limit}", way
         return not self._too_much
 
     def ended(self, worker: Worker, status: int | None, late: bool) -> bool:
@@ -157,10 +157,10 @@ class ChapterTask(Task):
         return Finished(self._run(done), depends)
 
     def _run(self, facts: Mapping[str, Any]) -> Run:
-        said = source_date()
+        epoch = source_date()
         return Run(
             docname=self.chapter.docname,
-            executed=int(time.time()) if said is None else said,
+            executed=int(time.time()) if epoch is None else epoch,
             provenance=Provenance(
                 platform=facts["platform"],
                 device_kind=facts["device_kind"],
@@ -174,7 +174,7 @@ class ChapterTask(Task):
     # -- what ended a chapter before its end
 
     def _error(self, worker: Worker, status: int | None, late: bool) -> PageError:
-        words = worker.last_words()
+        stderr = worker.last_words()
         if self._broken:
             return self._at_cell("broke the process that runs it", detail=self._broken)
         if self._too_much:
@@ -188,9 +188,9 @@ class ChapterTask(Task):
         return self._at_cell(
             f"killed its process ({_cause(status)})",
             "what it said last stands above"
-            if words
+            if stderr
             else "run the cell in a plain Python process to see why",
-            words,
+            stderr,
         )
 
     @property
@@ -222,14 +222,15 @@ def source_date() -> int | None:
     Raises:
         BookError: `SOURCE_DATE_EPOCH` is set to something else.
     """
-    said = os.environ.get("SOURCE_DATE_EPOCH")
-    if not said:
+    epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    if not epoch:
         return None
-    if not said.isdecimal():
+    if not epoch.isdecimal():
         raise BookError(
-            f"SOURCE_DATE_EPOCH is {said!r}\n    → it is a number of seconds since 1970"
+            f"SOURCE_DATE_EPOCH is {epoch!r}\n"
+            "    → it is a number of seconds since 1970"
         )
-    return int(said)
+    return int(epoch)
 
 
 def sets_what_imports_read(chapter: Chapter) -> bool:

@@ -166,22 +166,22 @@ def _value_digest(value: str | None) -> str | None:
 
 def holds(depends: Depends, project: Path) -> bool:
     """Whether what something depended on is still as it was."""
-    return all(now == known for now, known in _now_and_then(depends, project))
+    return all(now == before for now, before in _now_and_then(depends, project))
 
 
 def _now_and_then(
     depends: Depends, project: Path
 ) -> Iterator[tuple[str | None, str | None]]:
     """Each thing that something depended on, as it is now and as it was."""
-    for name, known in depends["distributions"].items():
-        yield installed_version(name), known
-    for name, known in depends["files"].items():
-        yield file_digest(project / name), known
-    for name, known in depends["folders"].items():
-        yield _listing_digest(project / name), known
+    for name, before in depends["distributions"].items():
+        yield installed_version(name), before
+    for name, before in depends["files"].items():
+        yield file_digest(project / name), before
+    for name, before in depends["folders"].items():
+        yield _listing_digest(project / name), before
     variables = worker_environment() if depends["variables"] else {}
-    for name, known in depends["variables"].items():
-        yield _value_digest(variables.get(name)), known
+    for name, before in depends["variables"].items():
+        yield _value_digest(variables.get(name)), before
 
 
 @functools.cache
@@ -192,18 +192,19 @@ def _owners() -> dict[str, set[str]]:
     """
     owners: dict[str, set[str]] = {}
     for distribution in importlib.metadata.distributions():
-        name = re.search(r"(?m)^Name: *(\S+)", distribution.read_text("METADATA") or "")
-        for module in _top_modules(distribution) if name else ():
-            owners.setdefault(module, set()).add(name[1])
+        about = distribution.read_text("METADATA") or ""
+        if name := re.search(r"(?m)^Name: *(\S+)", about):
+            for module in _top_modules(distribution):
+                owners.setdefault(module, set()).add(name[1])
     return owners
 
 
-def _top_modules(distribution: importlib.metadata.Distribution) -> set[str | None]:
+def _top_modules(distribution: importlib.metadata.Distribution) -> set[str]:
     if declared := distribution.read_text("top_level.txt"):
         return set(declared.split())
     lines = (distribution.read_text("RECORD") or "").splitlines()
     tops = {line.partition(",")[0].partition("/")[::2] for line in lines}
-    return {top if below else inspect.getmodulename(top) for top, below in tops}
+    return {top if below else inspect.getmodulename(top) or "" for top, below in tops}
 
 
 @functools.cache

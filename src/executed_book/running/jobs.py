@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass, field
+import pickle
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..figures import Style
 
-_FILE = "job.json"
+_FILE = "job.pickle"
 
 
 @dataclass(frozen=True)
@@ -54,18 +54,10 @@ Job = ChapterJob | ProgramJob
 
 def write_job(job: Job, folder: Path) -> None:
     """Put a job where its worker finds it."""
-    kind = type(job).__name__
-    text = json.dumps({"kind": kind, **asdict(job)})
-    (folder / _FILE).write_text(text, "utf-8")
+    (folder / _FILE).write_bytes(pickle.dumps(job))
 
 
 def read_job(folder: Path) -> Job:
     """The inverse of `write_job`."""
-    plain = json.loads((folder / _FILE).read_text("utf-8"))
-    if plain.pop("kind") == ProgramJob.__name__:
-        return ProgramJob(**plain)
-    cells = tuple(
-        CellJob(**{**c, "expressions": tuple(c["expressions"])})
-        for c in plain.pop("cells")
-    )
-    return ChapterJob(cells=cells, leading=tuple(plain.pop("leading")), **plain)
+    job: Job = pickle.loads((folder / _FILE).read_bytes())
+    return job

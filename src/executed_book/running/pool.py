@@ -30,14 +30,8 @@ class Task(abc.ABC):
     """Something for one worker to do."""
 
     #: When the worker has to have said something again (`time.monotonic`); None while
-    #: it waits for its turn.
+    #: it waits for the machine.
     deadline: float | None = None
-
-    #: Whether its worker asks for the machine itself, before each cell. Where it does
-    #: not, the task holds the machine from its start to its end: with others or, if
-    #: `alone`, by itself.
-    asks: bool = True
-    alone: bool = False
 
     #: Whether the worker starts in an interpreter that has imported nothing.
     fresh: bool = False
@@ -100,7 +94,7 @@ class Pool:
         self, workers: Workers, jobs: int, tick: Callable[[], None] = lambda: None
     ) -> None:
         self._workers, self._jobs, self._tick = workers, max(1, jobs), tick
-        self._running: dict[Task, Worker | None] = {}  # None: it waits to start
+        self._running: dict[Task, Worker] = {}
         self._turns = _Turns()
         self._let_go: dict[Task, float] = {}
         self._late: set[Task] = set()
@@ -111,35 +105,25 @@ class Pool:
         try:
             while waiting or self._running:
                 while waiting and len(self._running) < self._jobs:
-                    self._begin(waiting.popleft())
+                    self._start(waiting.popleft())
                 # What has to start once more has waited longest, so it goes first.
                 waiting.extendleft(self._listen())
                 self._tick()
         finally:
             # All are let go of before any is waited for: they end side by side.
-            for _, worker in self._at_work():
+            for worker in self._running.values():
                 worker.let_go()
-            for _, worker in self._at_work():
+            for worker in self._running.values():
                 worker.close()
-
-    def _begin(self, task: Task) -> None:
-        self._running[task] = None
-        if task.asks:
-            self._start(task)
-        else:
-            self._turns.ask(task, task.alone, lambda: self._start(task))
 
     def _start(self, task: Task) -> None:
         task.deadline = time.monotonic() + _TO_START
         self._running[task] = self._workers.start(task.job(), task.fresh)
 
-    def _at_work(self) -> list[tuple[Task, Worker]]:
-        return [(t, w) for t, w in self._running.items() if w is not None]
-
     def _listen(self) -> list[Task]:
         """Wait for the next word, end or deadline; the tasks to start again."""
         now = time.monotonic()
-        at_work = self._at_work()
+        at_work = self._running.items()
         times = [t.deadline - now for t, _ in at_work if t.deadline is not None]
         speaking = {w.channel: (t, w) for t, w in at_work if w.channel.is_open}
         ending = {w.end: (t, w) for t, w in at_work}
@@ -180,7 +164,7 @@ class Pool:
         """Let go of late tasks; return those that do not end even then."""
         now = time.monotonic()
         stuck = []
-        for task, worker in self._at_work():
+        for task, worker in self._running.items():
             since = self._let_go.get(task)
             if since is not None:
                 if now > since + _TO_END:

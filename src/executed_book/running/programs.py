@@ -57,17 +57,14 @@ class Ran:
 class ProgramTask(Task):
     """One program on its way through a worker; `ran` is what it did."""
 
-    asks = False
-
     def __init__(
         self,
         text: str,
         fresh: bool = False,
-        alone: bool = False,
         limit: float = 120.0,
         memory: float = float("inf"),
     ) -> None:
-        self.text, self.fresh, self.alone = text, fresh, alone
+        self.text, self.fresh = text, fresh
         self._limit, self._memory = limit, memory
         self._pid, self._stopped = 0, ""
         self.ran: Ran | None = None
@@ -110,7 +107,6 @@ def run_programs(
     jobs: int = 2,
     timeout: float = 120.0,
     environment: Mapping[str, str] | None = None,
-    alone: Collection[int] = (),
 ) -> list[Ran]:
     """Run programs, `jobs` at a time; what each did, in order.
 
@@ -122,15 +118,11 @@ def run_programs(
         timeout: seconds before a program is ended with all it started.
         environment: variables to set besides the current ones; see
             `workers.worker_environment`.
-        alone: indices of those that measure, and need the machine for themselves.
 
     Raises:
         BookError: Python cannot import what programs need.
     """
-    tasks = [
-        ProgramTask(text, i in fresh, i in alone, timeout)
-        for i, text in enumerate(texts)
-    ]
+    tasks = [ProgramTask(text, i in fresh, timeout) for i, text in enumerate(texts)]
     with open_workers(environment) as workers:
         Pool(workers, jobs).run(tasks)
     return [task.ran for task in tasks if task.ran is not None]

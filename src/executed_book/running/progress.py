@@ -40,13 +40,13 @@ class Progress:
     @contextlib.contextmanager
     def chapters(self, chapters: list[Chapter], waiting: set[str]) -> Iterator[None]:
         """Show progress while the chapters in `waiting` run."""
-        kept = len(chapters) - len(waiting)
+        unchanged = len(chapters) - len(waiting)
         cells = sum(len(c.cells) for c in chapters if c.docname in waiting)
         self._totals = {c.docname: len(c.cells) for c in chapters}
         self._width = max([len(c.docname) for c in chapters], default=0)
         self._rest = len(waiting)
         self.note(
-            f"{counted(len(chapters), 'chapter')}: {kept} unchanged,"
+            f"{counted(len(chapters), 'chapter')}: {unchanged} unchanged,"
             f" {len(waiting)} to execute ({counted(cells, 'cell')})"
         )
         self._restart()

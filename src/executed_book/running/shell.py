@@ -167,7 +167,7 @@ def _make_ipython(outputs: Outputs) -> Any:
             """Run a cell, or what a cell gives to be run as one."""
             self.depth += 1
             try:
-                return super().run_cell(*args, **kw)
+                return super().run_cell(*args, **kw)  # type: ignore[no-untyped-call]
             finally:
                 self.depth -= 1
 
@@ -176,7 +176,7 @@ def _make_ipython(outputs: Outputs) -> Any:
             error = (exc_tuple or sys.exc_info())[1]
             if self.depth > 1 and error is not None:
                 # The cell that has another run goes on, and shows how that one ended.
-                outputs.failure(failure_of(error, self.compile.cell))
+                outputs.failure(failure_of(error, self.compile.cell))  # type: ignore[attr-defined]
             elif self.while_displaying is None:
                 self.while_displaying = error
 

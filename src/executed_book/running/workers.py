@@ -83,8 +83,8 @@ class Worker:
 
     def status(self) -> int | None:
         """Its exit code, once `end` can be read; None if it was ended by us."""
-        said = os.read(self.end, 1000)
-        status: int | None = json.loads(said)["status"] if said else None
+        answer = os.read(self.end, 1000)
+        status: int | None = json.loads(answer)["status"] if answer else None
         return status
 
     def close(self, patience: float = 5.0) -> None:
@@ -191,8 +191,8 @@ class Workers:
                 " kept. If this happens again, the machine may lack memory: see --jobs"
             )
         text = (self._run / LOG).read_text("utf-8", "replace").strip()
-        said = text[-_LAST_WORDS:] or "it ended without a word"
-        return f"Python cannot import what chapters need:\n{said}"
+        answer = text[-_LAST_WORDS:] or "it ended without a word"
+        return f"Python cannot import what chapters need:\n{answer}"
 
     def close(self, patience: float = 15.0) -> None:
         """Let the server end, and with it all that still runs (seconds).

@@ -18,7 +18,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.errors import SphinxError
 from sphinx.util import logging
 
-from ..book import Book, ExecutedPage, kept
+from ..book import Book, ExecutedPage, book_from_cache
 from ..checking.receipts import Counts
 from ..errors import BookError, raise_all
 from ..files import write_whole
@@ -62,8 +62,8 @@ class Showing:
     @classmethod
     def of(cls, app: Sphinx) -> Showing:
         """The one of an application that has loaded the extension."""
-        found: Showing = getattr(app, _ATTRIBUTE)
-        return found
+        showing: Showing = getattr(app, _ATTRIBUTE)
+        return showing
 
     def page(self, docname: str) -> ExecutedPage | None:
         """A chapter's page; None for a page that does not execute."""
@@ -134,7 +134,7 @@ class Showing:
 
         The menu is sphinx-book-theme's; another theme finds them as `downloads`.
         """
-        offered = self._taken(app, pagename, context.get("body"))
+        offered = self._write_downloads(app, pagename, context.get("body"))
         context["downloads"] = offered
         # From the page itself the way to the site's root is "#", or ends with a slash.
         root = context["pathto"]("", 1).rstrip("#").rstrip("/") or "."
@@ -159,7 +159,9 @@ class Showing:
                 ]
                 _name_plainly(group["buttons"])
 
-    def _taken(self, app: Sphinx, docname: str, body: str | None) -> dict[str, str]:
+    def _write_downloads(
+        self, app: Sphinx, docname: str, body: str | None
+    ) -> dict[str, str]:
         """Write what a reader takes of a page: the files, by what they are called."""
         if body is None or docname not in app.env.found_docs:
             return {}
@@ -169,15 +171,14 @@ class Showing:
 
         site = str(app.config.html_baseurl or "")
         files, beside = {"Markdown (.md)": f"_downloads/{docname}.md"}, list[str]()
-        said = readable(body, docname, site)
-        texts = [markdown_of(said)]
+        readable_page = readable(body, docname, site)
+        texts = [markdown_of(readable_page)]
         page = self.page(docname)
         if page is not None:
             files = {**_downloads(docname), **files}
             beside = self._needed(page, "offer_also")
             first = self._install_line(page)
-            plain = page.snippets.notebook
-            notebook = notebook_of_page(plain, said, page, first)
+            notebook = notebook_of_page(page.executed, readable_page, first)
             texts = [notebook, page.snippets.script, *texts]
         for path, text in zip(files.values(), texts, strict=True):
             write_whole(Path(app.outdir, path), text)
@@ -215,7 +216,7 @@ class Showing:
         chapter = page.executed.chapter
         if text.rstrip() == chapter.text.rstrip():
             return notebook_of(page, self._setting("asks"))
-        now = read_page(chapter.path, self._source, (), text).chapter
+        now = read_page(chapter.path, self._reading, text).chapter
         if now is None or _code(now) != _code(chapter):
             raise ChapterFailure(
                 f"{chapter.path}: another extension (a 'source-read' handler) gives"
@@ -235,12 +236,13 @@ class Showing:
                 return stored_notebook(text)
             except ValueError as error:
                 raise ChapterFailure(f"{path}: not a notebook: {error}") from None
-        chapter = read_page(path, self._source, (), text).chapter
+        chapter = read_page(path, self._reading, text).chapter
         return None if chapter is None else unexecuted_notebook(chapter)
 
     @property
-    def _source(self) -> Path:
-        return Path(self.app.srcdir)
+    def _reading(self) -> Settings:
+        """How a page is read whose text another extension gives: without rules."""
+        return Settings(Path(self.app.srcdir), Path(self.app.outdir))
 
 
 def _code(chapter: Chapter) -> list[tuple[str, tuple[str, ...]]]:
@@ -278,8 +280,8 @@ def _settings(app: Sphinx) -> Settings:
         if name == "nb_execution_mode":  # as the book has it, before we set it
             return Showing.of(app).mode
         value = getattr(app.config, name, None)
-        given = name in app.config.overrides and isinstance(value, str)
-        return from_text(name, str(value)) if given else value
+        is_text = name in app.config.overrides and isinstance(value, str)
+        return from_text(name, str(value)) if is_text else value
 
     source, cache = Path(app.srcdir), Path(app.outdir).parent / "cache"
     return settings_of(get, source, Path(app.confdir), cache)
@@ -292,10 +294,10 @@ def _executed(app: Sphinx) -> Book:
         BookError: something is wrong with the book, or with how it is built.
     """
     settings = _settings(app)
-    book, is_whole = kept(settings)
+    book, is_whole = book_from_cache(settings)
     if not is_whole and not book.errors:
         _execute_apart(app, settings)
-        book, is_whole = kept(settings)
+        book, is_whole = book_from_cache(settings)
     raise_all(book.errors)
     if not is_whole:
         raise BookError(_SEE_ABOVE)

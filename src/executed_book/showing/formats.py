@@ -13,11 +13,12 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
+import nbformat
 from bs4 import BeautifulSoup, Tag
 from markdownify import MarkdownConverter
 
-from ..book import ExecutedPage
-from ..model import Output
+from ..model import Cell, CellResult, Executed, Output
+from ..programs.snippets import raised
 from .notebook import NotebookCell
 
 #: What is on a page and says nothing on paper.
@@ -115,27 +116,42 @@ def absolute(address: str, page: str, site: str) -> str:
     return urljoin(f"{site.rstrip('/')}/{page}.html", address)
 
 
-def notebook_of_page(
-    plain: str, page: BeautifulSoup, executed: ExecutedPage, first: str
-) -> str:
+def notebook_of_page(executed: Executed, page: BeautifulSoup, first: str) -> str:
     """A chapter's notebook as its page reads, with the outputs of its run.
 
+    Cells that are announced to raise carry the tag `raises-exception`, so that running
+    all cells goes on after them.
+
     Args:
-        plain: the notebook as written, whose code cells are taken.
+        executed: the chapter with its run.
         page: the page as it is readable, which is taken apart.
         first: a line of installation for a first cell; none where it is empty.
     """
-    notebook = json.loads(plain)
-    code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    results = executed.executed.run.results
-    for number, (cell, result) in enumerate(zip(code, results, strict=True), 1):
-        cell["outputs"] = [_numbered(output, number) for output in result.outputs]
-        cell["execution_count"] = number
-    cells = [*_installing(first), *_told(code, page)]
+    code = [_code_cell(cell, result) for cell, result in executed]
+    cells = [*_installing(first), *_in_page_order(code, page)]
     for nth, cell in enumerate(cells):
         cell["id"] = f"part-{nth}"
-    notebook["cells"] = cells
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    notebook = {
+        "cells": cells,
+        "metadata": {"kernelspec": kernel},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+    nbformat.validate(notebook)
     return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
+
+
+def _code_cell(cell: Cell, result: CellResult) -> NotebookCell:
+    announced = raised(cell, result) is not None
+    tags = sorted(cell.tags | ({"raises-exception"} if announced else set()))
+    return {
+        "cell_type": "code",
+        "execution_count": cell.number,
+        "metadata": {"tags": tags} if tags else {},
+        "outputs": [_numbered(output, cell.number) for output in result.outputs],
+        "source": "" if cell.is_skipped else cell.source.strip("\n"),
+    }
 
 
 def _numbered(output: Output, number: int) -> Output:
@@ -163,9 +179,11 @@ def _installing(first: str) -> list[NotebookCell]:
     ]
 
 
-def _told(code: list[NotebookCell], soup: BeautifulSoup) -> Iterator[NotebookCell]:
+def _in_page_order(
+    code: list[NotebookCell], soup: BeautifulSoup
+) -> Iterator[NotebookCell]:
     """The page's text with the code cells in their places, and all of them."""
-    sources = ["".join(cell["source"]).strip() for cell in code]
+    sources = [cell["source"].strip() for cell in code]
     shown = -1
     for box in soup.select("div.cell"):
         block = box.select_one(".cell_input pre")

@@ -19,8 +19,8 @@ from sphinx.transforms import SphinxTransform
 from sphinx.util.docutils import SphinxRole
 
 from ..checking.receipts import Counts
-from ..model import Chapter, Provenance, Run, Statement
-from ..reading.statements import NO_CLAIM, names_in
+from ..model import Chapter, Provenance, Run, Sentence
+from ..reading.sentences import NO_CLAIM, names_in
 from .stamp import devices
 
 _SEEN = "executed-book-receipts"
@@ -45,15 +45,15 @@ def claim_anchor(name: str, nth: int) -> str:
 def claims_of(chapter: Chapter) -> Iterator[tuple[str, str, str]]:
     """Each naming of a check: the check, the place of the tick, what it vouches for."""
     seen = Counter[str]()
-    before: list[Statement] = []
-    for statement in chapter.statements:
-        if not statement.checks:
-            before.append(statement)
+    before: list[Sentence] = []
+    for sentence in chapter.sentences:
+        if not sentence.checks:
+            before.append(sentence)
             continue
-        is_last = statement.checks == statement.vouched
-        held = [s.text for s in before if is_last and s.vouched == statement.checks]
-        text = " ".join([*held, statement.text])
-        for name in statement.checks:
+        is_last = sentence.checks == sentence.vouched
+        held = [s.text for s in before if is_last and s.vouched == sentence.checks]
+        text = " ".join([*held, sentence.text])
+        for name in sentence.checks:
             seen[name] += 1
             yield name, claim_anchor(name, seen[name]), text
         before = [] if is_last else before

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from executed_book.checking.comparison import differences, same_output
+from executed_book.checking.comparison import same_output
 
 
 @pytest.mark.parametrize(
@@ -47,42 +47,40 @@ def test_outputs_that_differ(expected, got):
     assert same_output(expected, got) is not None
 
 
-def test_every_difference_with_its_line():
-    found = differences("a\n1.0\nb\nc", "a\n1.0000001\nx\nc\nd")
-    assert [str(d) for d in found] == [
-        "output line 3\n  expected | b\n  got      | x",
-        "output line 5\n  expected | (nothing)\n  got      | d",
+def test_a_difference_has_its_line_and_what_stands_there():
+    found = same_output("a\n1.0\nb\nc\n2.0", "a\n1.0000001\nx\nc\n2.0")
+    assert str(found) == "output line 3\n  expected | b\n  got      | x"
+    found = same_output("a", "a\nb\nc")
+    assert str(found).split("\n")[1:] == [
+        "  expected | (nothing)",
+        "  got      | b",
+        "           | c",
     ]
-
-
-def test_texts_of_thousands_of_lines_are_compared_in_a_moment():
-    lines = [f"{i} {i * 0.5}" for i in range(5_000)]
-    [found] = differences("\n".join(lines), "\n".join([*lines[:9], "new", *lines[9:]]))
-    assert (found.line, found.got) == (10, "new")
-    other = [f"other {i}" for i in range(5_000)]
-    assert len(differences("\n".join(lines), "\n".join(other))) == 1
 
 
 @pytest.mark.parametrize(
     ("expected", "got", "found"),
     [
-        # A line is paired with the identical one, not with the first that is close.
-        ("x 1.0000001\nx 1.0000000", "x 1.0000000", [(1, "x 1.0000001", "")]),
-        ("a\nb\nc\nd", "a\nc\nb\nd", [(2, "b", ""), (4, "", "b")]),
-        ("a\nb", "b\nc", [(1, "a", ""), (3, "", "c")]),
-        ("a\nb\nc", "x\nb\ny", [(1, "a", "x"), (3, "c", "y")]),
-        ("a\na\nb", "a\nb", [(2, "a", "")]),
-        ("x 1.0\ny", "y\nx 1.0000001", [(1, "x 1.0", ""), (3, "", "x 1.0000001")]),
+        ("a\nb\nc\nd", "a\nc\nb\nd", (2, "b\nc", "c\nb")),
+        ("a\na\nb", "a\nb", (2, "a", "")),
+        ("a\nb\nc", "x\nb\ny", (1, "a\nb\nc", "x\nb\ny")),
+        ("a\nat <cell 3>:2", "b\nat program.py:12", (1, "a", "b")),
     ],
 )
-def test_as_many_lines_as_possible_are_paired(expected, got, found):
-    told = differences(expected, got)
-    assert [(d.line, d.expected, d.got) for d in told] == found
+def test_a_difference_goes_from_the_first_to_the_last_line(expected, got, found):
+    told = same_output(expected, got)
+    assert (told.line, told.expected, told.got) == found
+
+
+def test_texts_of_thousands_of_lines_are_compared_in_a_moment():
+    lines = [f"{i} {i * 0.5}" for i in range(5_000)]
+    found = same_output("\n".join(lines), "\n".join([*lines[:9], "new", *lines[9:]]))
+    assert (found.line, found.got) == (10, "new")
 
 
 @pytest.mark.parametrize("text", ["x 1.0000001\nx 1.0000000", "a\na\n", "", "nan\ninf"])
 def test_a_text_is_the_same_as_itself(text):
-    assert differences(text, text) == []
+    assert same_output(text, text) is None
 
 
 def test_how_far_numbers_may_be_apart_is_a_matter_of_the_expected_one():

@@ -112,19 +112,14 @@ def needs_nothing(number: int) -> set[int]:
     return set()
 
 
-def records(folder, *cells, jax=CPU.jax, on_cpu=None, here=CPU, tags=()):
+def records(folder, *cells, here=CPU, tags=()):
     """The records of a page whose only cell gave 1.0 here."""
-    where = dataclasses.replace(GPU, jax=jax)
-    if on_cpu is not None:
-        other = dataclasses.replace(CPU, jax=jax, date="2001-02-03")
-        page = StoredPage(other, (stored("x", on_cpu),))
-        write_page(page, stored_path(folder, jax, "one"))
-    path = stored_path(folder, jax, "one", GPU.device_kind)
-    write_page(StoredPage(where, cells), path)
+    path = stored_path(folder, GPU.jax, "one", GPU.device_kind)
+    write_page(StoredPage(GPU, cells), path)
     [paths] = recorded_elsewhere(folder).values()
     made = chapter(Cell(1, "x", 5, tags=frozenset(tags)))
     ran = executed(made, gave(shown("1.0")), provenance=here)
-    return records_of(ran, paths, folder, needs_nothing)
+    return records_of(ran, paths, needs_nothing)
 
 
 @pytest.mark.parametrize(
@@ -146,24 +141,6 @@ def test_what_has_a_tab(tmp_path, cell, tags, is_shown):
 
 def test_a_record_of_the_pages_own_kind_of_device_is_left_out(tmp_path):
     assert records(tmp_path, stored("x"), here=GPU).holding == {}
-
-
-@pytest.mark.parametrize(
-    ("fields", "tags", "holds"),
-    [
-        ({"jax": "0.11"}, (), False),
-        ({"jax": "0.11", "on_cpu": "1.0"}, (), True),
-        ({"jax": "0.11", "on_cpu": "2"}, (), False),
-        ({"jax": "0.11"}, ("measured",), True),
-        ({}, (), True),
-    ],
-)
-def test_a_record_of_another_jax_holds_where_only_the_device_can_be_why(
-    tmp_path, fields, tags, holds
-):
-    found = records(tmp_path, stored("x"), tags=tags, **fields)
-    named = {} if holds else {"NVIDIA H200, JAX 0.11": [1]}
-    assert (bool(found.holding), found.misleading) == (holds, named)
 
 
 #: Three cells, of which the third needed the first.

@@ -12,7 +12,7 @@ from executed_book.checking.stored import (
     StoredCell,
     StoredPage,
     accepted_page,
-    page_text,
+    outputs_text,
     stored_path,
     write_page,
 )
@@ -213,7 +213,7 @@ def test_which_accepted_outputs_are_compared(tmp_path, accepted, compared):
 def test_a_file_that_was_cut_is_named(tmp_path):
     path = stored_path(tmp_path, CPU.jax, "one")
     path.parent.mkdir()
-    text = page_text(StoredPage(CPU, (pin("x", "1"), pin("y", "2"))))
+    text = outputs_text(StoredPage(CPU, (pin("x", "1"), pin("y", "2"))))
     path.write_text(text[: text.index(">>> y")])
     [error] = check_pins(executed(chapter("x", "y"), gave(), gave()), tmp_path)
     assert error.path == path

@@ -13,9 +13,10 @@ from executed_book.checking.receipts import (
     unbound,
     unbound_rows,
 )
-from executed_book.model import Cell, Statement
+from executed_book.model import Cell, Sentence
 from executed_book.reading.chapters import Reading, read_page
 from executed_book.running.store import Store
+from executed_book.settings import Settings
 
 from ..conftest import FRONT, TinyBook
 from ..made import chapter, executed, gave, shown
@@ -169,9 +170,9 @@ def test_unbound_claims_are_errors_on_pages_that_are_bound(book):
 def test_marks_inside_code_are_text(tmp_path: Path):
     page = tmp_path / "page.md"
     page.write_text("# T\n\nWrite `` {check}`name` `` after it. {check}`real`\n")
-    statement = read_page(page, tmp_path).statements[-1]
-    assert statement.checks == ("real",)
-    assert statement.text == "Write {check}`name` after it."
+    sentence = read_page(page, Settings(tmp_path, tmp_path)).sentences[-1]
+    assert sentence.checks == ("real",)
+    assert sentence.text == "Write {check}`name` after it."
 
 
 def test_marks_in_a_notebook_have_its_lines(tmp_path: Path):
@@ -183,9 +184,9 @@ def test_marks_in_a_notebook_have_its_lines(tmp_path: Path):
     plain = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell]}
     page = tmp_path / "page.ipynb"
     page.write_text(json.dumps(plain, indent=1))
-    reading = read_page(page, tmp_path)
-    assert [s.checks for s in reading.statements] == [(), ("a",)]
-    assert reading.statements[1].line == reading.statements[0].line + 2
+    reading = read_page(page, Settings(tmp_path, tmp_path))
+    assert [s.checks for s in reading.sentences] == [(), ("a",)]
+    assert reading.sentences[1].line == reading.sentences[0].line + 2
 
 
 # -- what is shown
@@ -224,11 +225,11 @@ def test_pages_quote_the_counts_and_follow_them(book):
 # -- one page at a time
 
 
-def page(*statements: Statement, cells: tuple[Cell, ...] = (), text: str = "one"):
+def page(*sentences: Sentence, cells: tuple[Cell, ...] = (), text: str = "one"):
     """The text of a page, and the chapter that it may be of."""
-    made = chapter(*cells, statements=statements)
-    reading = Reading(Path(f"docs/{text}.md"), Path("docs"), frozenset(), chapter=made)
-    reading.statements = statements
+    made = chapter(*cells, sentences=sentences)
+    settings = Settings(Path("docs"), Path("kept"))
+    reading = Reading(Path(f"docs/{text}.md"), settings, made, sentences)
     return page_text(reading)
 
 
@@ -272,18 +273,18 @@ def test_what_was_found_is_kept_until_a_cell_changes(tmp_path, monkeypatch):
 
 def test_sentences_and_lines_that_name_no_check():
     made = page(
-        Statement("All of it.", 1, is_universal=True),
-        Statement("All of that.", 2, ("a",), is_universal=True),
-        Statement("All is x.", 3, exempt="definition", is_universal=True),
-        Statement("A line.", 5, claim=5),
-        Statement("Its end.", 6, claim=5),
-        Statement("Another.", 7, claim=7),
-        Statement("And its check.", 8, ("a",), claim=7),
-        Statement("All in a line.", 9, is_universal=True, claim=9),
-        Statement("One.", 10, vouched=("a",), claim=10),
-        Statement("The last of a list.", 11, ("a",), vouched=("a",), claim=10),
-        Statement("Checked by itself.", 12, ("a",), claim=12),
-        Statement("Left out.", 13, claim=12),
+        Sentence("All of it.", 1, is_universal=True),
+        Sentence("All of that.", 2, ("a",), is_universal=True),
+        Sentence("All is x.", 3, exempt="definition", is_universal=True),
+        Sentence("A line.", 5, claim=5),
+        Sentence("Its end.", 6, claim=5),
+        Sentence("Another.", 7, claim=7),
+        Sentence("And its check.", 8, ("a",), claim=7),
+        Sentence("All in a line.", 9, is_universal=True, claim=9),
+        Sentence("One.", 10, vouched=("a",), claim=10),
+        Sentence("The last of a list.", 11, ("a",), vouched=("a",), claim=10),
+        Sentence("Checked by itself.", 12, ("a",), claim=12),
+        Sentence("Left out.", 13, claim=12),
     )
     assert [(e.line, e.message) for e in unbound(made)] == [
         (1, "no check holds this sentence: “All of it.”"),
@@ -300,7 +301,7 @@ TABLE = "<table><thead><tr></thead><tbody><tr class='a'><td><tr></tbody></table>
 def test_rows_of_tables_are_those_of_their_bodies():
     cells = (Cell(1, "a", 5, check="rows"), Cell(2, "b", 9), Cell(3, "c", 12))
     results = (gave(shown("t", html=TABLE)), gave(shown("t", html=TABLE)), gave())
-    named = chapter(*cells, statements=(Statement("S.", 1, ("rows",)),))
+    named = chapter(*cells, sentences=(Sentence("S.", 1, ("rows",)),))
     [error] = unbound_rows(executed(named, *results))
     assert (error.line, error.message) == (
         9,
@@ -313,12 +314,12 @@ def test_rows_of_tables_are_those_of_their_bodies():
 
 def test_counts_of_a_page_and_of_a_book():
     made = page(
-        Statement("A.", 1, ("a", "b")),
-        Statement("B.", 2, ("a",), is_universal=True),
-        Statement("C.", 3, is_universal=True),
-        Statement("D.", 4, exempt="title", is_universal=True),
-        Statement("E.", 5, claim=5),
-        Statement("F.", 6, ("a",), claim=6),
+        Sentence("A.", 1, ("a", "b")),
+        Sentence("B.", 2, ("a",), is_universal=True),
+        Sentence("C.", 3, is_universal=True),
+        Sentence("D.", 4, exempt="title", is_universal=True),
+        Sentence("E.", 5, claim=5),
+        Sentence("F.", 6, ("a",), claim=6),
     )
     counts = count_claims(made, None, True)
     assert counts == Counts(

@@ -10,7 +10,7 @@ import pytest
 
 from executed_book.checking.rules import announcement, check_run, failed, has_assert
 from executed_book.errors import PageError
-from executed_book.model import Cell, CellResult, Failure, Statement, Value, ValueResult
+from executed_book.model import Cell, CellResult, Failure, Sentence, Value, ValueResult
 from executed_book.settings import RULES
 
 from ..made import GPU, chapter, executed, figure, gave, printed, raised, shown
@@ -44,9 +44,9 @@ def test_a_failure_that_nobody_announced_is_told_with_its_announcement():
 
 
 def test_a_failure_makes_sentences_false():
-    sentence = Statement("Every one.", 4, ("all",))
+    sentence = Sentence("Every one.", 4, ("all",))
     made = executed(
-        chapter(Cell(1, "x", 5, check="all"), statements=(sentence,)), raised()
+        chapter(Cell(1, "x", 5, check="all"), sentences=(sentence,)), raised()
     )
     [error], _ = failed(made, needing())
     assert error.message.endswith("so that this does not hold: line 4, “Every one.”")

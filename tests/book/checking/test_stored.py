@@ -10,8 +10,8 @@ from executed_book.checking.stored import (
     StoredPage,
     is_accepted,
     outputs_of,
-    page_text,
-    read_page,
+    outputs_text,
+    read_outputs,
     recorded_page,
     write_page,
 )
@@ -39,7 +39,7 @@ def test_accepted_outputs_are_the_same_after_their_file(tmp_path):
     )
     path = tmp_path / "part" / "one.txt"
     write_page(page, path)
-    assert read_page(path) == page
+    assert read_outputs(path) == page
     assert is_accepted(path)
 
 
@@ -69,7 +69,7 @@ def recorded() -> StoredPage:
 def test_a_record_is_the_same_after_its_files(tmp_path):
     path = tmp_path / "one.txt"
     write_page(recorded(), path)
-    assert read_page(path) == recorded()
+    assert read_outputs(path) == recorded()
     assert not is_accepted(path)
     names = {p.name for p in tmp_path.iterdir()}
     assert names == {
@@ -78,7 +78,7 @@ def test_a_record_is_the_same_after_its_files(tmp_path):
 
 
 def test_a_record_is_text_for_a_review():
-    assert page_text(recorded(), "one").partition("\n\n")[2] == (
+    assert outputs_text(recorded(), "one").partition("\n\n")[2] == (
         ">>> x\n| a\n| b\n| c\n: 1\n@ one-1-2.html\n"
         ": [image/svg+xml]\n@ one-1-3.svg\n: [image/svg+xml]\n@ one-1-4.svg\n"
         "| end\n| E: a\n: [image/png]\n@ one-1-6.png\n\n"
@@ -125,7 +125,7 @@ def test_a_file_that_is_broken_is_named_with_the_line(tmp_path, old, new, line, 
     assert old in text
     path.write_text(text.replace(old, new))
     with pytest.raises(PageError) as caught:
-        read_page(path)
+        read_outputs(path)
     error = caught.value
     assert (error.path, error.line) == (path, line)
     assert error.message.startswith("not a file of outputs: ")
@@ -139,4 +139,4 @@ def test_what_is_no_file_of_outputs(tmp_path, content):
     path.write_bytes(content)
     assert not is_accepted(path) or content.startswith(b"# JAX")
     with pytest.raises(PageError, match="not a file of outputs"):
-        read_page(path)
+        read_outputs(path)

@@ -30,7 +30,7 @@ def test_all_problems_are_told_with_their_number(count, noun):
 
 
 def with_records(*records: Record) -> Book:
-    page = ExecutedPage(executed(chapter("x"), gave()), Snippets([None], "", ""))
+    page = ExecutedPage(executed(chapter("x"), gave()), Snippets([None], ""))
     page.records.update({1: list(records)} if records else {})
     return Book([], pages={"one": page})
 
@@ -43,14 +43,11 @@ def test_whose_records_are_shown():
 
 def test_records_that_are_not_shown_are_listed():
     book = with_records()
-    book.stale, book.other_jax = ["one, 1 cell on H200"], ["two, cell 2 on H200"]
+    book.stale = ["one, 1 cell on H200"]
     assert module._records_note(book) == (
         "records are stale and not shown where cells have changed;"
         " 'python -m executed_book record' makes them anew\n"
-        "  one, 1 cell on H200\n"
-        "1 record not shown: made with a JAX that gives another output on a CPU too,"
-        " or nobody knows which\n"
-        "  two, cell 2 on H200"
+        "  one, 1 cell on H200"
     )
 
 

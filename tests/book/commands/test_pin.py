@@ -9,7 +9,12 @@ from pathlib import Path
 import pytest
 
 from executed_book.book import Book
-from executed_book.checking.stored import StoredPage, page_text, read_page, stored_path
+from executed_book.checking.stored import (
+    StoredPage,
+    outputs_text,
+    read_outputs,
+    stored_path,
+)
 from executed_book.commands import pin as module
 from executed_book.commands.pin import pin
 from executed_book.errors import BookError, PageError
@@ -63,7 +68,7 @@ class Pinning:
     def accepted(self) -> str | None:
         if not self.path.exists():
             return None
-        [cell] = read_page(self.path).cells
+        [cell] = read_outputs(self.path).cells
         return None if cell.varies else cell.text
 
 
@@ -127,7 +132,7 @@ def test_a_book_with_an_error_changes_no_pin(pinning):
 def test_pins_of_chapters_that_are_gone_go_and_other_files_stay(pinning):
     folder = pinning.path.parent
     (folder / "part").mkdir(parents=True)
-    (folder / "part" / "gone.txt").write_text(page_text(StoredPage(CPU, ())))
+    (folder / "part" / "gone.txt").write_text(outputs_text(StoredPage(CPU, ())))
     (folder / "notes.txt").write_text("mine")
     pinning.pin("1", "1", only=frozenset({"one"}))
     assert (folder / "part" / "gone.txt").exists()

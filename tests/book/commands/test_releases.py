@@ -53,16 +53,6 @@ def test_what_differs_in_the_same_way_in_several_cells_stands_once():
     assert first < second < page.index("### Alike")
 
 
-def test_messages_that_name_another_address_alone_stand_last_and_once():
-    old, new = "E{}: see https://x.dev/a#e, and", "E{}: see https://x.dev/101/a#e, and"
-    moved = [changed(i, old.format(i), new.format(i)) for i in (1, 3)]
-    page = releases_page([release("1", *moved, changed(2, "a 1", "a 2"))])
-    line = "- `https://x.dev/101/a#e,`, before `https://x.dev/a#e,`: in {doc}`A </a>`"
-    assert f"### Addresses in messages\n\n{line}, cell 1, 3." in page
-    assert page.index("Cell 2 differs on 1:") < page.index("### Addresses")
-    assert "Cell 1 differs" not in page
-
-
 def test_lines_that_came_are_no_substitution():
     assert substitutions(changed(1, "a", "a\nb")) == frozenset()
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from executed_book.reading import cache
-from executed_book.reading.pages import find_chapters
+from executed_book.reading.pages import read_pages
+from executed_book.settings import Settings
 
 PAGE = (
     "---\nfile_format: mystnb\n---\n# One\n\n```{code-cell}\nx = 41\n```\n{value}`x`\n"
@@ -30,10 +31,10 @@ def read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
     def read(rules: tuple[str, ...] = ()):
         parsed.clear()
-        chapters, errors = find_chapters(
-            source, rules=rules, kept=tmp_path / "cache" / "read"
-        )
-        return chapters, errors, [*parsed]
+        settings = Settings(source, tmp_path / "cache", rules=frozenset(rules))
+        readings = read_pages(settings)
+        errors = [error for reading in readings for error in reading.errors]
+        return [r.chapter for r in readings if r.chapter], errors, [*parsed]
 
     read.source = source
     return read

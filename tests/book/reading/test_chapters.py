@@ -9,6 +9,7 @@ import pytest
 
 from executed_book.errors import PageError
 from executed_book.reading.chapters import Reading, decode, docname_of, read_page
+from executed_book.settings import Settings
 
 FRONT = "---\nfile_format: mystnb\n---\n"  # three lines
 
@@ -16,7 +17,7 @@ FRONT = "---\nfile_format: mystnb\n---\n"  # three lines
 def read(root: Path, text: str, *rules: str, name: str = "one.md") -> Reading:
     path = root / name
     path.write_text(text, "utf-8")
-    return read_page(path, root, rules)
+    return read_page(path, Settings(root, root, rules=frozenset(rules)))
 
 
 def told(reading: Reading) -> list[tuple[int, str, str]]:
@@ -68,8 +69,8 @@ def test_a_page_without_a_format_has_no_chapter_and_may_have_no_cell(tmp_path):
 
 def test_sentences_are_read_on_pages_of_either_kind(tmp_path):
     for text in ("Every one. {check}`a`\n", FRONT + "Every one. {check}`a`\n"):
-        [statement] = read(tmp_path, text).statements
-        assert (statement.text, statement.checks) == ("Every one.", ("a",))
+        [sentence] = read(tmp_path, text).sentences
+        assert (sentence.text, sentence.checks) == ("Every one.", ("a",))
 
 
 def test_a_role_that_needs_a_running_kernel_is_refused(tmp_path):
@@ -162,10 +163,10 @@ def test_a_quoted_count_is_noted(tmp_path):
 
 def test_a_text_that_is_known_is_not_read_from_the_file(tmp_path):
     path = tmp_path / "gone.md"
-    chapter = read_page(path, tmp_path, (), FRONT + "# Known\n").chapter
+    chapter = read_page(path, Settings(tmp_path, tmp_path), FRONT + "# Known\n").chapter
     assert chapter is not None
     assert chapter.title == "Known"
-    [error] = read_page(path, tmp_path).errors
+    [error] = read_page(path, Settings(tmp_path, tmp_path)).errors
     assert error.message == "cannot be read: No such file or directory"
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from executed_book.reading.pages import find_chapters, find_pages, read_pages
+from executed_book.settings import Settings
 
 CHAPTER = "---\nfile_format: mystnb\n---\n# One\n"
 
@@ -28,24 +30,28 @@ def names(source: Path, paths: list[Path]) -> list[str]:
     return [path.relative_to(source).as_posix() for path in paths]
 
 
+def book(source: Path, *exclude: str, **options: Any) -> Settings:
+    return Settings(source, source / "_cache", exclude=exclude, **options)
+
+
 def test_pages_are_sorted_and_what_programs_leave_is_none(source):
-    found = names(source, find_pages(source, exclude=["_build"]))
+    found = names(source, find_pages(book(source, "_build")))
     assert found == ["_pages/c.md", "a/x.md", "a/y.ipynb", "b.md"]
 
 
 def test_patterns_are_sphinxs(source):
-    assert names(source, find_pages(source, include=["a/**"])) == [
-        "a/x.md",
-        "a/y.ipynb",
-    ]
-    left = find_pages(source, exclude=["a", "_*", "**/z.md"])
-    assert names(source, left) == ["b.md"]
+    below = find_pages(book(source, include=("a/**",)))
+    assert names(source, below) == ["a/x.md", "a/y.ipynb"]
+    assert names(source, find_pages(book(source, "a", "_*", "**/z.md"))) == ["b.md"]
 
 
 def test_two_files_of_one_name_are_told_and_the_first_is_read(source):
     (source / "b.ipynb").write_text('{"nbformat": 4, "cells": []}')
-    chapters, [error] = find_chapters(source, exclude=["_*"])
-    assert [c.path.name for c in chapters if c.docname == "b"] == ["b.ipynb"]
+    readings = read_pages(book(source, "_*"))
+    assert [r.path.name for r in readings if r.chapter and r.docname == "b"] == [
+        "b.ipynb"
+    ]
+    [error] = [error for reading in readings for error in reading.errors]
     assert (error.path.name, error.message) == (
         "b.md",
         "b.ipynb beside it gives the same page",
@@ -54,13 +60,15 @@ def test_two_files_of_one_name_are_told_and_the_first_is_read(source):
 
 def test_pages_that_are_not_executed_are_not_read(source):
     (source / "b.md").write_text(CHAPTER + "\n{eval}`x`\n")
-    assert len(read_pages(source, exclude=["_*"])[1]) == 1
-    readings, errors = read_pages(source, exclude=["_*"], not_executed=["b*"])
+    assert [len(r.errors) for r in read_pages(book(source, "_*"))] == [0, 0, 1]
+    readings = read_pages(book(source, "_*", not_executed=("b*",)))
     assert [r.docname for r in readings] == ["a/x", "a/y"]
-    assert errors == []
+    assert [r.errors for r in readings] == [[], []]
 
 
 def test_only_pages_that_execute_are_chapters(source):
     (source / "b.md").write_text("# Text\n")
-    chapters, _ = find_chapters(source, exclude=["_*"])
-    assert [chapter.docname for chapter in chapters] == ["a/x", "a/y"]
+    chapters = find_chapters(source / "a") + find_chapters(source / "_pages")
+    assert [chapter.docname for chapter in chapters] == ["x", "y", "c"]
+    readings = read_pages(book(source, "_*", "a"))
+    assert [reading.chapter for reading in readings] == [None]

@@ -228,18 +228,3 @@ def test_who_is_gone_waits_no_more():
     turns.ask("b")
     turns.turns.give_back("measures")
     assert turns.granted == ["a", "b"]
-
-
-def test_a_task_that_does_not_ask_holds_the_machine_from_its_start(threads):
-    class Whole(Said):
-        asks = False
-
-    first, second = Whole("words"), Whole("words")
-    second.alone = True
-    order = []
-    first.job = lambda: order.append("first") or ProgramJob("words")
-    second.job = lambda: (
-        order.append(f"second after {first.heard}") or ProgramJob("words")
-    )
-    Pool(threads, 2).run([first, second])
-    assert order == ["first", "second after ['last words']"]

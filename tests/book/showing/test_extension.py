@@ -13,6 +13,7 @@ from executed_book.book import Book, ExecutedPage
 from executed_book.checking.receipts import Counts, PageText
 from executed_book.programs.snippets import Snippets
 from executed_book.reading.chapters import read_page
+from executed_book.settings import Settings
 from executed_book.showing.extension import ChapterFailure, Showing
 
 from ..made import executed, gave, printed
@@ -28,12 +29,10 @@ def showing(tmp_path: Path) -> Showing:
     source = tmp_path / "docs"
     source.mkdir()
     (source / "one.md").write_text(TEXT)
-    chapter = read_page(source / "one.md", source).chapter
+    chapter = read_page(source / "one.md", Settings(source, source)).chapter
     assert chapter is not None
     ran = executed(chapter, gave(printed("a\n")), seal="s")
-    plain = {"cell_type": "code", "metadata": {}, "source": "x = 1"}
-    notebook = json.dumps({"nbformat": 4, "metadata": {}, "cells": [plain]})
-    page = ExecutedPage(ran, Snippets([None], "print(1)\n", notebook))
+    page = ExecutedPage(ran, Snippets([None], "print(1)\n"))
     app: Any = SimpleNamespace(srcdir=source, outdir=tmp_path / "html")
     app.config = SimpleNamespace(
         html_baseurl="",

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import nbformat
 import pytest
 
-from executed_book.book import ExecutedPage
-from executed_book.programs.snippets import Snippets
+from executed_book.model import Cell
 from executed_book.showing.formats import (
     absolute,
     markdown_of,
@@ -17,7 +15,7 @@ from executed_book.showing.formats import (
     readable,
 )
 
-from ..made import chapter, executed, gave, printed, shown
+from ..made import chapter, executed, gave, printed, raised, shown
 
 
 @pytest.mark.parametrize(
@@ -88,11 +86,6 @@ def test_without_an_address_what_leads_into_the_site_is_text():
     assert markdown_of(readable(body, "n/page", "")) == text
 
 
-def cell(source: str) -> dict[str, Any]:
-    plain = {"cell_type": "code", "metadata": {}, "outputs": [], "source": source}
-    return {**plain, "id": "a", "execution_count": None}
-
-
 def written(source: str) -> str:
     code = f"<div class='highlight-ipython3'><pre>{source}\n</pre></div>"
     return f"<div class='cell'><div class='cell_input'>{code}</div></div>"
@@ -100,13 +93,10 @@ def written(source: str) -> str:
 
 def taken(body: str, *sources: str, first: str = "") -> list[tuple[str, str]]:
     """The cells of a page's notebook: kind and source."""
-    plain = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}}
-    text = json.dumps({**plain, "cells": [cell(source) for source in sources]})
     ran = executed(
         chapter(*sources), *[gave(printed("a\n"), shown("3")) for _ in sources]
     )
-    page = ExecutedPage(ran, Snippets([], "", text))
-    made = json.loads(notebook_of_page(text, readable(body, "one", ""), page, first))
+    made = json.loads(notebook_of_page(ran, readable(body, "one", ""), first))
     nbformat.validate(made)
     code = [c for c in made["cells"] if c["cell_type"] == "code" and c["outputs"]]
     assert [c["execution_count"] for c in code] == [*range(1, len(sources) + 1)]
@@ -156,3 +146,12 @@ def test_a_first_cell_says_what_to_install():
 def test_a_drawing_is_told_in_words():
     drawn = '<svg role="img" aria-label="A call: hit"><text>hit</text></svg>'
     assert markdown_of(readable(drawn, "a", "")) == "(A drawing. A call: hit)\n"
+
+
+def test_a_cell_that_is_announced_to_raise_lets_the_notebook_go_on():
+    cells = Cell(1, "x[0]\n", 9, frozenset({"keep"}), raises="T: w"), Cell(2, "y", 12)
+    ran = executed(chapter(*cells), raised("T", "w"), gave())
+    body = written("x[0]") + written("y")
+    made = json.loads(notebook_of_page(ran, readable(body, "one", ""), ""))
+    found = [(c["source"], c["metadata"]) for c in made["cells"]]
+    assert found == [("x[0]", {"tags": ["keep", "raises-exception"]}), ("y", {})]

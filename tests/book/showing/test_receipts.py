@@ -10,7 +10,7 @@ from docutils import nodes
 from docutils.utils import new_document
 
 from executed_book.checking.receipts import Counts
-from executed_book.model import Cell, Statement
+from executed_book.model import Cell, Sentence
 from executed_book.showing.receipts import (
     COUNTS,
     CheckRole,
@@ -26,17 +26,17 @@ from executed_book.showing.receipts import (
 from ..made import chapter, executed, gave
 
 STATEMENTS = (
-    Statement("One.", 1, ("a", "b")),
-    Statement("Two.", 2),
-    Statement("Three.", 3, ("a",)),
-    Statement("Four.", 4, vouched=("c",)),
-    Statement("Five.", 5, ("b",), vouched=("c",)),
-    Statement("Six.", 6, ("c",), vouched=("c",)),
+    Sentence("One.", 1, ("a", "b")),
+    Sentence("Two.", 2),
+    Sentence("Three.", 3, ("a",)),
+    Sentence("Four.", 4, vouched=("c",)),
+    Sentence("Five.", 5, ("b",), vouched=("c",)),
+    Sentence("Six.", 6, ("c",), vouched=("c",)),
 )
 
 
 def test_each_sentence_has_a_place_of_its_own():
-    made = chapter(statements=STATEMENTS)
+    made = chapter(sentences=STATEMENTS)
     assert list(claims_of(made)) == [
         ("a", "claim-a", "One."),
         ("b", "claim-b", "One."),
@@ -49,7 +49,7 @@ def test_each_sentence_has_a_place_of_its_own():
 
 def test_a_receipt_says_when_and_where_a_check_passed_and_what_it_holds():
     run = executed(chapter("x"), gave()).run
-    found = receipts_of(chapter(Cell(1, "x", 1, check="c"), statements=STATEMENTS), run)
+    found = receipts_of(chapter(Cell(1, "x", 1, check="c"), sentences=STATEMENTS), run)
     assert list(found) == ["a", "b", "c"], "a check that nobody names has none"
     assert found["a"] == {
         "name": "a",

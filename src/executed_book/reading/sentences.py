@@ -16,7 +16,7 @@ from pathlib import Path
 from markdown_it.token import Token
 
 from ..errors import PageError
-from ..model import Statement
+from ..model import Sentence
 from .markdown import LITERAL, SPAN, Stretch, directive_body, tokens_of
 
 #: What a sentence in universal words may be, that no check is asked of.
@@ -43,7 +43,7 @@ _LEAD = re.compile(r"\*\*([^*]+)\*\*\s*")
 
 
 @dataclass
-class StatementReader:
+class SentenceReader:
     """Reads the pieces of one page in their order.
 
     `under` are titles of sections whose lists are claims, `after` bold words that the
@@ -58,23 +58,23 @@ class StatementReader:
     _list: int | None = None
     _led: int | None = None
 
-    def read(self, pieces: Iterable[Stretch]) -> tuple[Statement, ...]:
+    def read(self, pieces: Iterable[Stretch]) -> tuple[Sentence, ...]:
         """The sentences of the pieces that are no cells."""
-        found = [
-            statement
+        sentences = [
+            sentence
             for piece in pieces
             if piece.kind == "markdown"
-            for statement in self._text(piece.tokens, piece.first, True)
+            for sentence in self._text(piece.tokens, piece.first, True)
         ]
-        ends = {one.claim: one.checks for one in found if one.claim is not None}
+        ends = {s.claim: s.checks for s in sentences if s.claim is not None}
         return tuple(
-            dataclasses.replace(one, vouched=one.vouched or ends.get(one.claim, ()))
-            for one in found
+            dataclasses.replace(s, vouched=s.vouched or ends.get(s.claim or 0, ()))
+            for s in sentences
         )
 
     def _text(
         self, tokens: Iterable[Token], first: int, claims: bool
-    ) -> Iterator[Statement]:
+    ) -> Iterator[Sentence]:
         before = ""
         for token in tokens:
             line = first + (token.map[0] if token.map else 0)
@@ -94,7 +94,7 @@ class StatementReader:
                 yield from self._directive(token, line, claims)
             before = token.type
 
-    def _directive(self, token: Token, line: int, claims: bool) -> Iterator[Statement]:
+    def _directive(self, token: Token, line: int, claims: bool) -> Iterator[Sentence]:
         name, _, argument = token.info.lstrip("{").partition("}")
         if not token.info.startswith("{") or name in LITERAL or ":" in name:
             return
@@ -104,13 +104,13 @@ class StatementReader:
         inside = claims and not kinds & _NO_CLAIMS_HERE
         yield from self._text(tokens_of(body), line + 1 + offset, inside)
 
-    def _block(self, text: str, line: int, claims: bool) -> Iterator[Statement]:
+    def _block(self, text: str, line: int, claims: bool) -> Iterator[Sentence]:
         """The sentences of one paragraph, list item, cell of a table or title."""
         sentences = list(self._sentences_of(text, line, claims))
         vouched = sentences[-1].checks if sentences else ()
         yield from (dataclasses.replace(one, vouched=vouched) for one in sentences)
 
-    def _sentences_of(self, text: str, line: int, claims: bool) -> Iterator[Statement]:
+    def _sentences_of(self, text: str, line: int, claims: bool) -> Iterator[Sentence]:
         lead = _LEAD.match(text)
         start, claim = 0, self._list
         if lead and lead[1] in self.after:
@@ -124,7 +124,7 @@ class StatementReader:
             universal = bool(_UNIVERSAL.search(bare)) and not bare.rstrip(
                 "*_\"') \n"
             ).endswith("?")
-            yield Statement(
+            yield Sentence(
                 _plain(said), here, checks, exempt, claims and universal, claim
             )
 

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from executed_book.model import Statement
+from executed_book.model import Sentence
 from executed_book.reading.markdown import stretches
-from executed_book.reading.statements import StatementReader
+from executed_book.reading.sentences import SentenceReader
 
 
-def read(text: str, **options: list[str]) -> list[Statement]:
+def read(text: str, **options: list[str]) -> list[Sentence]:
     """The sentences of a page; none of its marks is wrong."""
     asked = {name: frozenset(said) for name, said in options.items()}
-    reader = StatementReader(Path("page.md"), **asked)
+    reader = SentenceReader(Path("page.md"), **asked)
     found = reader.read(stretches(text))
     assert reader.errors == []
     return list(found)
@@ -77,7 +77,7 @@ def test_a_check_within_a_paragraph_vouches_for_its_own_sentence_alone():
 
 
 def test_a_reason_that_is_none_is_told_at_its_line():
-    reader = StatementReader(Path("page.md"))
+    reader = SentenceReader(Path("page.md"))
     reader.read(stretches("A.\n\nB\nc. {no-check}`obvious`\n", 5))
     [error] = reader.errors
     assert error.line == 7

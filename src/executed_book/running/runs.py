@@ -1,0 +1,76 @@
+"""The runs of chapters that are kept between builds."""
+
+from __future__ import annotations
+
+from ..model import Chapter, Executed, run_from, to_plain
+from ..settings import Settings
+from .chapters import Finished
+from .fingerprint import digest, environment_fingerprint
+from .platform import check_platform, platform_name
+from .store import Store
+
+
+class KeptRuns:
+    """Runs, each under a name for all that is known before its chapter runs.
+
+    Raises:
+        BookError: JAX does not start at all.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._store = Store(settings.cache, settings.project)
+        check_platform()
+        self._environment = environment_fingerprint(platform_name())
+
+    def load(self, chapter: Chapter) -> Executed | None:
+        """The chapter with its run, if there is one that holds."""
+        entry = self._store.load(chapter.docname, self._key(chapter)) or {}
+        try:
+            run = run_from(entry["run"], entry["seal"])
+        except (KeyError, TypeError):
+            return None
+        is_whole = len(run.results) == len(chapter.cells)
+        return Executed(chapter, run) if is_whole else None
+
+    def save(self, chapter: Chapter, finished: Finished) -> Executed:
+        """Keep a run; the chapter with it, sealed."""
+        plain = to_plain(finished.run)
+        entry = {"run": plain, "depends": finished.depends}
+        seal = self._store.save(chapter.docname, self._key(chapter), entry)
+        return Executed(chapter, run_from(plain, seal))
+
+    def expected_seconds(self, chapter: Chapter) -> float:
+        """A guess of how long a chapter takes: its newest kept run, or its length.
+
+        Measured cells repeat what they measure, and keep all other cells waiting.
+        """
+        for path in self._store.entries(chapter.docname):
+            entry = self._store.read(path) or {}
+            try:
+                return run_from(entry["run"]).seconds
+            except (KeyError, TypeError):
+                continue
+        measured = sum("measured" in cell.tags for cell in chapter.cells)
+        return 1.0 * len(chapter.cells) + 4.0 * measured
+
+    def prune(self) -> None:
+        """Remove what no build has used for a month."""
+        self._store.prune()
+
+    def _key(self, chapter: Chapter) -> str:
+        cells = [
+            [
+                cell.source,
+                "measured" in cell.tags,
+                cell.is_skipped,
+                [value.expression for value in cell.values],
+            ]
+            for cell in chapter.cells
+        ]
+        leading = [value.expression for value in chapter.leading]
+        settings = self._settings
+        style = sorted((k, str(v)) for k, v in settings.figure_style.items())
+        shown = [settings.figures, style, settings.folder]
+        about = (chapter.docname, chapter.platform, cells, leading, shown)
+        return digest([*about, self._environment])
