@@ -16,7 +16,7 @@ import optax
 from lora import init, lora, merge
 
 from . import corpus, evaluate, train
-from .config import stop
+from .config import require, stop
 
 
 def prose():
@@ -62,6 +62,8 @@ def main():
     parser.add_argument("--rate", type=float, default=3e-3)
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
+    require(args.rank >= 1 and args.steps >= 1, "--rank and --steps are at least 1")
+    require(0 <= args.seed < 2**31, "--seed has to be from 0 to 2**31 - 1")
     if args.output.exists():
         stop(f"{args.output} is there already: give another folder, or remove it.")
     config, graph, params, notes = evaluate.load(args.run)

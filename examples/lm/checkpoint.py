@@ -5,6 +5,7 @@ the abstract state say where its arrays go.
 """
 
 import os
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
@@ -86,7 +87,21 @@ class Checkpoints:
                 f"{self.config.corpus} is not the corpus of the run in "
                 f"{self.config.output}: give its --corpus, or another --output."
             )
-        return self.inner.load(abstract_state=abstract), notes["position"]
+        with readable(self.folder, self.latest):
+            return self.inner.load(abstract_state=abstract), notes["position"]
+
+
+@contextmanager
+def readable(folder, step):
+    """End with one line if a checkpoint is damaged."""
+    try:
+        yield
+    except Exception as error:  # Orbax and TensorStore each have their own
+        line = str(error).strip().splitlines()[0][:200]
+        stop(
+            f"Cannot read {folder / str(step)}: {line}. Remove it; the same command "
+            "takes the checkpoint before it."
+        )
 
 
 def load_weights(run, step=None, *, abstract=None):
@@ -103,10 +118,13 @@ def load_weights(run, step=None, *, abstract=None):
             lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=one),
             abstract(Config(**notes["config"])),
         )
-        with ocp.Context(
-            pytree_options=ocp.options.PyTreeOptions(
-                loading=ocp.options.PyTreeOptions.Loading(partial_load=True)
-            )
+        with (
+            ocp.Context(
+                pytree_options=ocp.options.PyTreeOptions(
+                    loading=ocp.options.PyTreeOptions.Loading(partial_load=True)
+                )
+            ),
+            readable(folder, step or inner.latest.step),
         ):
             state = inner.load(step, {"params": wanted})
     return state["params"], notes

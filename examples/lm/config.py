@@ -60,13 +60,19 @@ class Config:
     profile: bool = place(False, "record steps 10 to 15 for the profiler")
 
     def __post_init__(self):
-        for name in ("vocab", "shards", "width", "layers", "heads", "kv_heads"):
+        for name in ("shards", "width", "layers", "heads", "kv_heads"):
             require(getattr(self, name) >= 1, f"--{name} has to be at least 1")
         for name in ("context", "steps", "batch", "accumulate", "save_every"):
             require(getattr(self, name) >= 1, f"--{name} has to be at least 1")
         for name in ("eval_every", "log_every", "tensor"):
             require(getattr(self, name) >= 1, f"--{name} has to be at least 1")
         require(0 <= self.seed < 2**31, "--seed has to be from 0 to 2**31 - 1")
+        require(
+            257 <= self.vocab <= 2**16,
+            f"--vocab {self.vocab} has to be from 257, for each byte and the end of a "
+            "document, to 65536",
+        )
+        require(self.rate > 0, "--rate has to be above 0")
         require(
             self.width % (2 * self.heads) == 0,
             f"--width {self.width} is not divisible by twice --heads {self.heads}",
@@ -115,7 +121,7 @@ def from_options(options):
     path, known = chosen.pop("config"), {f.name: f for f in dataclasses.fields(Config)}
     try:
         stored = tomllib.loads(path.read_text()) if path else {}
-    except (OSError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError) as error:
         stop(f"Cannot read {path}: {error}. Give --config a TOML file.")
     for name, value in stored.items():
         require(name in known, f"{path}: no option is called {name}: see --help")
@@ -146,4 +152,7 @@ def read(run):
     path = Path(run) / "config.json"
     if not path.exists():
         stop(f"{run} holds no run: train one with python -m lm.train --output {run}.")
-    return Config(**json.loads(path.read_text()))
+    try:
+        return Config(**json.loads(path.read_text()))
+    except (OSError, ValueError, TypeError) as error:
+        stop(f"Cannot read {path}: {error}. Restore it, or train in another --output.")

@@ -117,7 +117,9 @@ def fill(documents, count):
 def tokenizer_of(folder, expected):
     """The tokenizer in a folder, if the model was trained with it."""
     path = Path(folder) / "tokenizer.json"
-    if not path.exists() or digest(path.read_bytes()) != expected:
+    if not path.exists():
+        stop(f"There is no {path}: restore it, or work where the run was trained.")
+    if digest(path.read_bytes()) != expected:
         stop(
             f"{path} is not the tokenizer that this model was trained with: restore it."
         )

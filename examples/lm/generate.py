@@ -14,7 +14,7 @@ import numpy as np
 from flax import nnx
 
 from . import corpus, evaluate
-from .config import stop
+from .config import require, stop
 
 
 def draw(logits, seeds, place, temperature, top_p):
@@ -104,19 +104,19 @@ def compiled(graph):
     return jax.jit(prefill), jax.jit(step, donate_argnums=1)
 
 
-def sampling(parser):
-    parser.add_argument("--tokens", type=int, default=40, help="how many to write")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--temperature", type=float, default=0.8)
-    parser.add_argument("--top_p", type=float, default=0.95)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("run", type=Path, help="folder of a run")
     parser.add_argument("--prompt", action="append", help="several are written at once")
-    sampling(parser)
+    parser.add_argument("--tokens", type=int, default=40, help="how many to write")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--temperature", type=float, default=0.8)
+    parser.add_argument("--top_p", type=float, default=0.95)
     args = parser.parse_args()
+    require(args.tokens >= 1, "--tokens has to be at least 1")
+    require(0 <= args.seed < 2**31, "--seed has to be from 0 to 2**31 - 1")
+    require(args.temperature >= 0, "--temperature has to be at least 0")
+    require(0 < args.top_p <= 1, "--top_p has to be above 0 and at most 1")
     config, graph, params, notes = evaluate.load(args.run)
     tokenizer = corpus.tokenizer_of(config.corpus, notes["tokenizer"])
     prompts = args.prompt or ["def read", "class "]

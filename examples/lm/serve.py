@@ -44,6 +44,8 @@ class Model:
             raise ValueError("'prompts' has to be a list of one or more strings")
         if not isinstance(tokens, int) or tokens < 1:
             raise ValueError("'tokens' has to be a whole number above 0")
+        if not (temperature >= 0 and 0 < top_p <= 1):
+            raise ValueError("'temperature' is at least 0, 'top_p' from 0 to 1")
         ids = [[0, *each.ids] for each in self.tokenizer.encode_batch(prompts)]
         longest = max(map(len, ids))
         if longest + tokens > self.context:
@@ -94,8 +96,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--port", type=int, default=8000, help="0 takes a free one")
     args = parser.parse_args()
-    model = Model(Path(__file__).parent)
-    server = ThreadingHTTPServer(("127.0.0.1", args.port), handler(model))
+    folder = Path(__file__).parent
+    try:
+        model = Model(folder)
+        server = ThreadingHTTPServer(("127.0.0.1", args.port), handler(model))
+    except FileNotFoundError as error:
+        sys.exit(f"{folder} is not complete: {error}. Export the model again.")
+    except (OSError, OverflowError) as error:
+        sys.exit(f"Cannot listen on port {args.port}: {error}. Give another --port.")
     print(f"Listening on http://127.0.0.1:{server.server_port}", flush=True)
     try:
         server.serve_forever()

@@ -292,7 +292,17 @@ def say(line):
 
 
 def main():
-    train(options.from_options(options.parser(__doc__.splitlines()[0]).parse_args()))
+    parser = options.parser(__doc__.splitlines()[0])
+    config = options.from_options(parser.parse_args())
+    try:
+        train(config)
+    except KeyboardInterrupt:
+        options.stop("Stopped. The same command goes on from the newest checkpoint.")
+    except OSError as error:
+        options.stop(
+            f"Cannot write to {config.output} or {config.corpus}: {error}. Make room, "
+            "or give other folders; the same command goes on."
+        )
 
 
 if __name__ == "__main__":

@@ -101,6 +101,8 @@ class Book:
         tags = [cell.tags for chapter in self.chapters for cell in chapter.cells]
         measured = sum("measured" in one for one in tags)
         device = sum("device" in one and "measured" not in one for one in tags)
+        if not measured and not device:  # a book that marks none
+            return counted(len(tags), "cell")
         return (
             f"{counted(len(tags), 'cell')}: {len(tags) - measured - device} give the"
             f" same every time, {measured} are marked as measured, {device} as"
@@ -313,14 +315,14 @@ class _Building:
         """Note the sentences that are not bound, and the checks that hold nothing."""
         settings, executed = self.settings, self.executed.get(page.docname)
         has_rows = matches(settings.claims.get("rows", ()), page.docname)
-        loose = list(unbound(page))
+        unbound_here = list(unbound(page))
         if has_rows and executed is not None:
-            loose += unbound_rows(executed)
-        book.unbound += loose
+            unbound_here += unbound_rows(executed)
+        book.unbound += unbound_here
         book.counts += count_claims(page, executed, has_rows)
         book.errors += check_names(page)
         if matches(settings.bound, page.docname):
-            book.errors += loose
+            book.errors += unbound_here
         if "receipts" in settings.rules:
             book.errors += check_failing(page, self.assertions)
 

@@ -841,6 +841,8 @@ def test_a_tokenizer_that_is_not_the_models(
     assert said.endswith(
         "is not the tokenizer that this model was trained with: restore it."
     )
+    said = refusal(corpus.tokenizer_of, tmp_path / "none", prepared["tokenizer"])
+    assert said.startswith(f"There is no {tmp_path}/none/tokenizer.json")
 
 
 @pytest.mark.parametrize(
@@ -866,6 +868,9 @@ def test_devices_that_do_not_divide(devices: int, more: dict, says: str):
         ({"batch": 12}, "--batch 12 is not divisible by 8"),
         ({"steps": 0}, "--steps has to be at least 1"),
         ({"seed": -1}, "--seed has to be from 0"),
+        ({"vocab": 256}, "--vocab 256 has to be from 257"),  # no token for each byte
+        ({"vocab": 2**16 + 1}, "--vocab 65537 has to be from 257"),  # beyond uint16
+        ({"rate": 0.0}, "--rate has to be above 0"),
     ],
 )
 def test_sizes_that_do_not_fit(more: dict, says: str):
@@ -910,3 +915,19 @@ def test_nothing_to_generate_from(tmp_path: Path):
     from lm import evaluate
 
     assert refusal(evaluate.load, tmp_path).startswith(f"{tmp_path} holds no run")
+    (tmp_path / "config.json").write_text('{"vocab": ')
+    said = refusal(evaluate.load, tmp_path)
+    assert said.startswith(f"Cannot read {tmp_path}/config.json")
+
+
+def test_a_damaged_checkpoint(whole: Any, tmp_path: Path):
+    from lm import evaluate
+
+    run = Path(shutil.copytree(whole.output, tmp_path / "run"))
+    files = [path for path in (run / "checkpoints" / "12").rglob("*") if path.is_file()]
+    for path in sorted(files, key=lambda path: path.stat().st_size)[-3:]:
+        path.write_bytes(path.read_bytes()[:100])
+    said = refusal(evaluate.load, run)
+    assert said.startswith(f"Cannot read {run}/checkpoints/12: ")
+    shutil.rmtree(run / "checkpoints" / "12")
+    assert weights(run) != weights(whole.output)
