@@ -101,6 +101,8 @@ class Book:
         tags = [cell.tags for chapter in self.chapters for cell in chapter.cells]
         measured = sum("measured" in one for one in tags)
         device = sum("device" in one and "measured" not in one for one in tags)
+        if not measured and not device:  # a book that marks none
+            return counted(len(tags), "cell")
         return (
             f"{counted(len(tags), 'cell')}: {len(tags) - measured - device} give the"
             f" same every time, {measured} are marked as measured, {device} as"

@@ -13,11 +13,10 @@ from executed_book.programs import Page, Programs, SourceCell
 from executed_book.programs.snippets import source_cells
 from executed_book.programs.verdicts import Promise, Verdicts
 from executed_book.programs.verify import Offer, verify_offers
-from executed_book.reading.pages import find_chapters
 from executed_book.running.programs import Ran
 from executed_book.running.progress import Progress
 
-from .conftest import DOCS, LONG
+from .conftest import LONG, chapters
 
 
 def pairs(chapter: Chapter) -> list[tuple[Cell, Cell]]:
@@ -61,7 +60,7 @@ def _is_store(node: ast.AST) -> bool:
 
 
 def test_each_exercise_has_a_solution_that_checks_it():
-    for chapter in find_chapters(DOCS):
+    for chapter in chapters():
         for exercise, solution in pairs(chapter):
             place = f"docs/{chapter.docname}.md:{exercise.line}"
             assert "assert " in solution.source, (
