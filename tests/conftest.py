@@ -10,14 +10,9 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 #: Files whose tests take longest, the longest first.
 LONG = (
-    *("examples/test_systems.py", "test_lens_sweep.py", "programs/test_corpus.py"),
-    *("book/test_stopping.py", "commands/test_record.py", "tests/test_processes.py"),
-    *(
-        "book/test_six_promises.py",
-        "book/test_surroundings.py",
-        "book/test_failures.py",
-        "book/test_hints.py",
-    ),
+    *("examples/test_systems.py", "examples/test_lm.py", "book/test_stopping.py"),
+    *("test_lens_sweep.py", "commands/test_record.py", "tests/test_processes.py"),
+    *("book/test_failures.py", "book/test_another_book.py"),
 )
 
 

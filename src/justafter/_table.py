@@ -52,13 +52,10 @@ font-variant-numeric:tabular-nums;white-space:nowrap}
 def as_html(
     title: str, rows: Sequence[Row], below: Sequence[str], fixed: Sequence[int] = ()
 ) -> str:
-    """A table; what varies from run to run is in a ``<span class="measured">``.
+    """A table, the head first in `rows`, with HTML below it.
 
-    Args:
-        title: its caption.
-        rows: its cells, the head first.
-        below: HTML below it.
-        fixed: the columns, besides the first, that are the same in each run.
+    What varies from run to run is in a ``<span class="measured">``: not the first
+    column, nor those in `fixed`.
     """
     head, *body = rows
     caption = f"<caption><code>{html.escape(title)}</code></caption>" if title else ""

@@ -7,6 +7,7 @@ has imported everything; what they do from then on is what they always do.
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import signal
@@ -138,6 +139,18 @@ def _serve(
     os.closerange(link.fileno() + 1, 1 << 16)
     os.environ.clear()
     os.environ.update(environment)
+    if "PRETEND" in environment:
+        _simulate(environment)
     sys.path[:] = [place for place in sys.path if place not in ("", _ROOT)]
     os.chdir(run)
     server.serve(link, run, without)
+
+
+def _simulate(environment: dict[str, str]) -> None:
+    """Have JAX, which is imported already, find the accelerator of `simulated`."""
+    import jax
+
+    from tests.simulated import sitecustomize
+
+    jax.config.update("jax_platforms", environment["JAX_PLATFORMS"])
+    sitecustomize._simulate(jax, json.loads(environment["PRETEND"]))

@@ -1,6 +1,5 @@
 """Programs give what the page gives: run as files and pasted at the prompt."""
 
-import json
 import os
 import pty
 import re
@@ -24,6 +23,8 @@ from executed_book.programs import (
 )
 from executed_book.running.programs import run_programs
 
+from .programs import harness
+
 pytestmark = pytest.mark.usefixtures("ready_workers")
 
 # Small pages of every kind that the book has. A line `# %%` begins a cell, and may
@@ -31,20 +32,9 @@ pytestmark = pytest.mark.usefixtures("ready_workers")
 # older Pythons shows what the drawing calls return.
 FOLDER = Path(__file__).parent / "pages"
 
-
-def read_page(path):
-    parts = re.split(r"(?m)^# %%(.*)\n", path.read_text())[1:]
-    return [
-        SourceCell(
-            code.removesuffix("\n"),
-            frozenset(option.partition("tags ")[2].split()),
-            option.partition("raises ")[2] or None,
-        )
-        for option, code in zip(parts[::2], parts[1::2], strict=True)
-    ]
-
-
-PAGES = {path.stem: read_page(path) for path in sorted(FOLDER.glob("*.txt"))}
+PAGES = {
+    p.stem: harness.read_cells(p.read_text()) for p in sorted(FOLDER.glob("*.txt"))
+}
 #: Cells whose programs are wrong as they are sliced: `verify` lengthens them.
 LENGTHENED = {
     ("drawing", 4),
@@ -52,29 +42,6 @@ LENGTHENED = {
     ("training", 17),
 }
 HEADER = header("https://example.org/page.html", "0.12.0")
-
-# Executes a page in IPython, as a notebook does, and prints what each cell shows.
-EXECUTE = """
-import json, sys, warnings
-from IPython.core.interactiveshell import InteractiveShell
-from IPython.utils.capture import capture_output
-
-shell = InteractiveShell.instance()
-shell.display_formatter.formatters["text/plain"].pprint = False
-shell.displayhook.write_output_prompt = lambda: None
-shell.showtraceback = lambda *_, **__: None
-found = []
-for code in json.loads(CELLS):
-    with capture_output() as captured:
-        result = shell.run_cell(code, store_history=True)
-    error = result.error_in_exec or result.error_before_exec
-    text = captured.stdout + (f"{type(error).__name__}: {error}" if error else "")
-    displays = result.result is not None and not shell.displayhook.quiet()
-    found.append([text, bool(error), displays])
-with open("page.json", "w") as file:
-    json.dump(found, file)
-print(json.dumps(found))
-"""
 
 # Types a program at the classic prompt, line by line.
 PROMPT = """
@@ -97,24 +64,15 @@ print("the prompt is still waiting" if waiting else "", end="")
 
 @pytest.fixture(scope="module")
 def executed():
-    """For each page: its outputs' text, whether a cell raised, and what it displays."""
-    cells = {name: [c.code for c in page] for name, page in PAGES.items()}
-    texts = [f"CELLS = {json.dumps(codes)!r}\n{EXECUTE}" for codes in cells.values()]
-    fresh = [i for i, name in enumerate(cells) if name == "environment"]
-    runs = run_programs(texts, fresh=fresh)
-    for run in runs:
-        assert run.status == 0, run.stderr
-    return {
-        name: json.loads(run.stdout.splitlines()[-1])
-        for name, run in zip(cells, runs, strict=True)
-    }
+    """For each page what its cells give."""
+    return harness.execute(PAGES)
 
 
 def programs(name, executed, knows_displays=True):
     cells = PAGES[name]
     if knows_displays:
         pairs = zip(cells, executed[name], strict=True)
-        cells = [replace(cell, displays=shows) for cell, (_, _, shows) in pairs]
+        cells = [replace(cell, displays=gave.displays) for cell, gave in pairs]
     made = Programs(Page(cells), HEADER)
     return [
         made.of(k, made.above(k) if (name, k) in LENGTHENED else ())
@@ -141,7 +99,7 @@ def report(name, made, expected, got):
 def test_programs_as_files_show_what_the_page_shows(name, executed):
     made = programs(name, executed)
     runs = run_programs([p.text for p in made], fresh=fresh(made))
-    expected = [text for text, _, _ in executed[name]]
+    expected = [gave.text for gave in executed[name]]
     assert report(name, made, expected, runs) == ""
 
 
@@ -159,8 +117,7 @@ def test_programs_at_the_prompt_show_what_the_page_shows(name, executed):
     cells = zip(PAGES[name], executed[name], runs, strict=True)
     # What drawing calls return is shown at the prompt, and is no output of ours.
     expected = [
-        run.shown if "figure" in cell.tags else text
-        for cell, (text, _, _), run in cells
+        run.shown if "figure" in cell.tags else gave.text for cell, gave, run in cells
     ]
     assert report(name, made, expected, runs) == ""
     assert not [r.stdout for r in runs if "prompt" in r.stdout]
@@ -182,7 +139,7 @@ def test_a_dropped_statement_is_found(executed):
     k = next(k for k, c in enumerate(PAGES["arrays"]) if "a += 1" in c.code)
     broken = made[k].text.replace("view[0] = 99\n", "")
     assert broken != made[k].text
-    found = same_output(executed["arrays"][k][0], run_programs([broken])[0].shown)
+    found = same_output(executed["arrays"][k].text, run_programs([broken])[0].shown)
     assert str(found) == (
         "output line 1\n  expected | np.int64(108)\n  got      | np.int64(10)"
     )
@@ -352,7 +309,7 @@ def test_a_script_shows_what_the_page_shows(name, executed):
     [run] = run_programs([text], fresh=[0] if name == "environment" else [])
     assert run.status == 0, run.stderr
     pairs = zip(cells, executed[name], strict=True)
-    untimed = [text.rstrip("\n") for c, (text, _, _) in pairs if "%time" not in c.code]
+    untimed = [g.text.rstrip("\n") for c, g in pairs if "%time" not in c.code]
     expected = "\n".join(text for text in untimed if text)
     # A timed cell runs as plain code, and shows its value where it has one.
     lines = iter(run.stdout.splitlines())  # each search goes on below the last

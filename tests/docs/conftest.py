@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from executed_book.book import Book, execute
 from executed_book.commands.configuration import read_settings
-from executed_book.model import Executed
+from executed_book.model import Chapter, Executed
 from executed_book.programs.verdicts import Verdicts
 from executed_book.programs.verify import compiled_into
 from executed_book.reading.pages import find_chapters
@@ -22,6 +23,12 @@ LONG = 4.0
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
+
+
+@functools.cache
+def chapters() -> list[Chapter]:
+    """The chapters of the book, as they are written."""
+    return find_chapters(DOCS)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -37,8 +44,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Give each test of a chapter one run for each chapter."""
     if "docname" in metafunc.fixturenames:
-        chapters = find_chapters(DOCS)
-        metafunc.parametrize("docname", [chapter.docname for chapter in chapters])
+        metafunc.parametrize("docname", [chapter.docname for chapter in chapters()])
 
 
 @pytest.fixture(scope="session")

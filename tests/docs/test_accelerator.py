@@ -17,9 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from executed_book.reading.pages import find_chapters
-
-from .conftest import DOCS, ROOT
+from .conftest import DOCS, ROOT, chapters
 
 pytestmark = pytest.mark.weekly
 
@@ -52,7 +50,7 @@ def branching() -> list[str]:
     """The chapters that ask which device they run on."""
     return sorted(
         chapter.docname
-        for chapter in find_chapters(DOCS)
+        for chapter in chapters()
         if _BRANCH.search(chapter.text) and chapter.platform is None
     )
 

@@ -11,9 +11,8 @@ import pytest
 
 from executed_book.checking.stored import accepted_path
 from executed_book.model import Cell
-from executed_book.reading.pages import find_chapters
 
-from .conftest import DOCS, ROOT
+from .conftest import DOCS, ROOT, chapters
 
 FOLDER = "errors/"
 FINDER = DOCS / "errors" / "index.md"
@@ -48,13 +47,12 @@ class Entry:
         return self.words, self.docname.removeprefix(FOLDER), self.name
 
 
-CHAPTERS = find_chapters(DOCS)
-LESSONS = {c.docname for c in CHAPTERS if not c.docname.startswith(FOLDER)}
+LESSONS = {c.docname for c in chapters() if not c.docname.startswith(FOLDER)}
 
 
 def found_entries() -> list[Entry]:
     entries = []
-    for chapter in CHAPTERS:
+    for chapter in chapters():
         if not chapter.docname.startswith(FOLDER):
             continue
         lines = chapter.text.splitlines()

@@ -12,6 +12,7 @@ from pathlib import Path
 from executed_book.book import Book, ExecutedPage
 from executed_book.model import Executed
 from executed_book.programs.verdicts import HELD, Promise, Verdict, Verdicts
+from executed_book.showing.formats import notebook_of_page, readable
 
 from .conftest import LONG
 
@@ -22,7 +23,8 @@ def failure(
     """What `jupyter execute` says of the chapter's notebook, or None."""
     docname = page.executed.chapter.docname
     path = folder / f"{docname.replace('/', '-')}.ipynb"
-    path.write_text(page.snippets.notebook, "utf-8")
+    nothing = readable("", docname, "")  # its text plays no part
+    path.write_text(notebook_of_page(page.executed, nothing, ""), "utf-8")
     # A process of its own: a notebook client leaves its sockets to the garbage
     # collector, which tells whichever test happens to run at that moment.
     client = "from nbclient.cli import main; main()"
@@ -51,7 +53,8 @@ def test_notebooks_run(
     for page in book.pages.values():
         if page.executed.run.seconds > LONG:
             continue
-        promise = Promise(page.snippets.notebook)
+        cells = page.executed.chapter.cells
+        promise = Promise("\n".join(f"{cell.source}\n{cell.raises}" for cell in cells))
         verdicts = kept("notebooks", page.executed)
         if verdicts.find(promise) is None:
             waiting.append((page, promise, verdicts))

@@ -99,23 +99,8 @@ def test_source_and_names_are_data():
     assert "<script>boom()</script>" in "".join(tree.words)
 
 
-def test_readable_without_javascript_or_style():
-    words = "".join(Tree(lens(f, V)._repr_html_()).words)
-    for wanted in ("jnp.tanh(x) * 2 + 1", "tanh a", "k0", "3 primitives in", "from 0"):
-        assert wanted in words
-
-
-def test_marks_nest_as_expressions_do():
-    spans = [(0, 9, (2,)), (4, 9, (1,)), (0, 1, (0,))]
-    html = _html.marked("a + (b*c)", spans, {0: [0], 1: [1], 2: [2]})
-    assert re.sub(r' class="ja-x"', "", html) == (
-        '<span data-e="2"><span data-e="0">a</span> + '
-        '<span data-e="1">(b*c)</span></span>'
-    )
-
-
 def test_a_span_beyond_its_parent_is_cut():
-    html = _html.marked("abcdef", [(0, 3, (0,)), (1, 6, (1,))], {0: [0], 1: [1]})
+    html = _html.nested("abcdef", [(0, 3, (0,)), (1, 6, (1,))], {0: [0], 1: [1]})
     assert Tree(f"<p>{html}</p>").words == ["a", "bc", "def"]
 
 
@@ -132,15 +117,3 @@ def test_plain_text_is_aligned():
     assert len(rows) == 3
     assert len({row.index(" k0") for row in rows}) == 1
     assert all(line == line.rstrip() for line in lines)
-
-
-def test_short_repr():
-    assert repr(lens(f, V)) == "<Lens of f: 3 primitives, 1 kernel>"
-
-
-def test_notebook_cells_are_called_that(monkeypatch):
-    from justafter._functions import file_label
-
-    for path in ("<ipython-input-3-ab>", "<cell 3>", "/tmp/ipykernel_7/12.py"):
-        assert file_label(path) == "notebook cell"
-    assert file_label("/home/me/train.py") == "train.py"

@@ -5,7 +5,6 @@ import json
 import re
 import sys
 import time
-import timeit
 from collections import deque
 
 import jax
@@ -148,12 +147,6 @@ def test_the_budget_ends_it_and_the_result_says_so(clock):
     assert "not reached" in repr(m)
 
 
-def test_a_slow_function_still_runs_a_few_times(clock):
-    m = measure(clock.work(10.0), budget=1.0)
-    assert m.steady.samples == 6
-    assert m.steady.median == 10.0
-
-
 def test_the_first_calls_are_not_in_the_steady_state(clock):
     seconds = [5.0, 1.0, 1.0, 1.0, *[1e-3] * 1000]
     m = measure(clock.work(*seconds), budget=0.1)
@@ -187,37 +180,6 @@ def test_compare_takes_turns_so_drift_does_not_decide(clock):
     assert c["a"].high > 1.3 * c["a"].low, "the drift is there"
     assert c.ratios["b"].median == pytest.approx(2, rel=0.02)
     assert c.ratios["b"].high < 1.02 * c.ratios["b"].low
-
-
-def test_measure_and_timeit_agree_on_a_clock(clock):
-    noise = [1e-3 * (1 + 0.3 * np.sin(i * i)) for i in range(997)]
-    m = measure(clock.work(*noise), budget=5)
-    theirs = timeit.repeat(clock.work(*noise), number=1, repeat=997, timer=clock)
-    assert m.steady.low <= np.median(theirs) <= m.steady.high
-    assert m.steady.median == pytest.approx(np.median(theirs), rel=0.02)
-
-
-@pytest.mark.parametrize("kind", ["numpy", "jax"])
-def test_measure_and_timeit_agree(kind):
-    if kind == "numpy":
-        fn, x = np.sort, np.random.default_rng(0).random(20_000)
-        call = functools.partial(fn, x)
-    else:
-        fn, x = jax.jit(lambda x: jnp.sort(x)), jnp.asarray(np.arange(20_000.0)[::-1])
-        call = lambda: fn(x).block_until_ready()  # noqa: E731
-        call()
-
-    def agrees():
-        ours = measure(fn, x, budget=0.2).steady
-        theirs = np.median(timeit.repeat(call, number=1, repeat=101))
-        low, high = ours.low / 1.2, ours.high * 1.2
-        near = low <= theirs <= high
-        far = low <= theirs * 10 <= high or low <= theirs / 10 <= high
-        return near and not far
-
-    # What else the machine does falls on one of the two alone, now and then; the clock
-    # above shows the exact agreement. A wrong answer is wrong five times in five.
-    assert any(agrees() for _ in range(5))
 
 
 # ------------------------------------------------------------------------------- stages
@@ -273,23 +235,6 @@ def test_a_plain_function_has_no_stages():
         m.compile  # noqa: B018
     assert m.first.samples == 1
     assert "one call" in repr(m)
-
-
-def test_numpy_functions():
-    m = measure(np.sort, np.arange(100), **QUICK)
-    assert m.name == "sort"
-    assert list(m.stages) == ["first", "steady"]
-
-
-def test_it_waits_for_the_result(monkeypatch):
-    waited = []
-    real = jax.block_until_ready
-    monkeypatch.setattr(
-        jax, "block_until_ready", lambda tree: (waited.append(1), real(tree))[1]
-    )
-    step = jax.jit(lambda x: {"a": x @ x})
-    m = measure(step, jnp.ones((20, 20)), **QUICK)
-    assert len(waited) > m.steady.samples
 
 
 def test_returning_nothing(monkeypatch):
@@ -367,15 +312,6 @@ def test_arguments_that_do_not_fit_are_the_users_error():
         measure(step, 1)
 
 
-def test_a_function_that_fails_is_the_users_error():
-    @jax.jit
-    def step(x):
-        raise LookupError("mine")
-
-    with pytest.raises(LookupError, match="mine"):
-        measure(step, 1.0)
-
-
 # ------------------------------------------------------------------ what it waits for
 
 
@@ -436,7 +372,7 @@ def test_a_step_that_changes_its_own_state_says_so():
             self.state = x
 
         def advance(self):
-            self.state = step(self.state)
+            self.state = step(x) + self.state + 1
 
     trainer = Trainer()
     c = measure.compare(
@@ -449,10 +385,21 @@ def test_a_step_that_changes_its_own_state_says_so():
     held = {"x": x}
 
     def closed():
-        held["x"] = step(held["x"])
+        held["x"] = step(x) + held["x"] + 1
 
     assert "changes its own state (held['x'])" in measure(closed, **QUICK).note
     assert "changes" not in measure(step, x, **QUICK).note
+
+
+def test_an_array_that_is_put_back_as_it_was_is_no_state():
+    class Model:
+        def __init__(self):
+            self.weights = jnp.ones(3)
+
+        def read(self):
+            self.weights = self.weights + 0
+
+    assert "changes" not in measure(Model().read, **QUICK).note
 
 
 def test_state_that_is_no_jax_array_is_told_as_well():

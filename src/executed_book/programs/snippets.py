@@ -130,9 +130,9 @@ def _programs_of(executed: Executed) -> tuple[list[Program | None], list[PageErr
             programs[k] = made.of(k)
         except NoFaithfulProgram as failure:
             line = chapter.cells[failure.at].line + failure.line - 1
-            said = f"cell {cell.number} cannot be copied as a program: {failure.why}"
+            message = f"cell {cell.number} cannot be copied as a program: {failure.why}"
             hint = 'rewrite the line, or say why on the page: :no-program: "..."'
-            errors.append(PageError(chapter.path, line, said, hint))
+            errors.append(PageError(chapter.path, line, message, hint))
     return programs, errors
 
 

@@ -167,7 +167,10 @@ def count(offers: Sequence[Offer]) -> str:
     """How many of the offers gave what, in words."""
     verdicts = [v for v in (offer.verdict for offer in offers) if v is not None]
     words = [verdict.word for verdict in verdicts]
-    said = (
+    way = "run `python -m executed_book verify`"
+    if not verdicts and offers:
+        return f"{len(offers)} programs and scripts, not verified: {way}"
+    summary = (
         f"{len(offers)} programs and scripts: {words.count(HELD)} held,"
         f" {words.count(VARIES)} ran and vary,"
         f" {sum(bool(verdict.added) for verdict in verdicts)} of these lengthened,"
@@ -175,8 +178,8 @@ def count(offers: Sequence[Offer]) -> str:
     )
     waiting = len(offers) - len(verdicts)
     if waiting:
-        said += f"; {waiting} were not verified: run `python -m executed_book verify`"
-    return said
+        summary += f"; {waiting} were not verified: {way}"
+    return summary
 
 
 @dataclass(frozen=True)
@@ -193,8 +196,8 @@ class _Outcome:
 
     @property
     def lacks_files(self) -> bool:
-        said = self.ran.raised or ""
-        return said.startswith(("FileNotFoundError", "ModuleNotFoundError"))
+        raised = self.ran.raised or ""
+        return raised.startswith(("FileNotFoundError", "ModuleNotFoundError"))
 
     @property
     def ended_well(self) -> bool:
@@ -304,7 +307,7 @@ def _note(offer: Offer, added: Places = (), unstable: Iterable[str] = ()) -> Non
     """Keep that an offer holds, with these statements added."""
     program = offer.with_added(added) if added else None
     text = "" if program is None else offer.key_of(program)
-    unknown = {n for n, said in offer.values.items() if said.startswith(UNKNOWN)}
+    unknown = {n for n, text in offer.values.items() if text.startswith(UNKNOWN)}
     listed = ", ".join(sorted(unknown | set(unstable)))
     note = f"not compared: {listed}" if listed else ""
     verdict = Verdict(VARIES if offer.varies else HELD, tuple(added), text, note)
@@ -338,8 +341,8 @@ def _repair(offer: Offer, workers: Workers, memory: float) -> None:
     if long.ended_well and short.ended_well:
         # What is not the same twice is not held against a program.
         word = word if attempt(above).ran.stdout == long.ran.stdout else VARIES
-    said = short.problem or ", ".join(short.other)
-    note = " | ".join(line.strip() for line in said.strip().split("\n"))[:300]
+    problem = short.problem or ", ".join(short.other)
+    note = " | ".join(line.strip() for line in problem.strip().split("\n"))[:300]
     verdict = Verdict(word, note="" if word == VARIES else note)
     offer.verdicts.note(offer.promise, offer.what, verdict)
 

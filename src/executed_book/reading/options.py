@@ -136,9 +136,9 @@ def check_kernel(
 
 def language_of(metadata: dict[str, Any]) -> str:
     """The language that a notebook says its cells are written in."""
-    said = _mapping(metadata.get("kernelspec")).get("language")
-    said = said or _mapping(metadata.get("language_info")).get("name")
-    return str(said or "python")
+    language = _mapping(metadata.get("kernelspec")).get("language")
+    language = language or _mapping(metadata.get("language_info")).get("name")
+    return str(language or "python")
 
 
 def of_myst_nb(metadata: dict[str, Any]) -> dict[str, Any]:

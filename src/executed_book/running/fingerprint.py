@@ -192,18 +192,19 @@ def _owners() -> dict[str, set[str]]:
     """
     owners: dict[str, set[str]] = {}
     for distribution in importlib.metadata.distributions():
-        name = re.search(r"(?m)^Name: *(\S+)", distribution.read_text("METADATA") or "")
-        for module in _top_modules(distribution) if name else ():
-            owners.setdefault(module, set()).add(name[1])
+        about = distribution.read_text("METADATA") or ""
+        if name := re.search(r"(?m)^Name: *(\S+)", about):
+            for module in _top_modules(distribution):
+                owners.setdefault(module, set()).add(name[1])
     return owners
 
 
-def _top_modules(distribution: importlib.metadata.Distribution) -> set[str | None]:
+def _top_modules(distribution: importlib.metadata.Distribution) -> set[str]:
     if declared := distribution.read_text("top_level.txt"):
         return set(declared.split())
     lines = (distribution.read_text("RECORD") or "").splitlines()
     tops = {line.partition(",")[0].partition("/")[::2] for line in lines}
-    return {top if below else inspect.getmodulename(top) for top, below in tops}
+    return {top if below else inspect.getmodulename(top) or "" for top, below in tops}
 
 
 @functools.cache

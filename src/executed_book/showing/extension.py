@@ -280,8 +280,8 @@ def _settings(app: Sphinx) -> Settings:
         if name == "nb_execution_mode":  # as the book has it, before we set it
             return Showing.of(app).mode
         value = getattr(app.config, name, None)
-        given = name in app.config.overrides and isinstance(value, str)
-        return from_text(name, str(value)) if given else value
+        is_text = name in app.config.overrides and isinstance(value, str)
+        return from_text(name, str(value)) if is_text else value
 
     source, cache = Path(app.srcdir), Path(app.outdir).parent / "cache"
     return settings_of(get, source, Path(app.confdir), cache)

@@ -34,7 +34,7 @@ def complete_search_index(app: Sphinx) -> Iterable[Any]:
     indexer = getattr(app.builder, "indexer", None)
     for name in ("_mapping", "_title_mapping"):
         words = getattr(indexer, name, {})
-        for word in [word for word, found in words.items() if not found]:
+        for word in [word for word, pages in words.items() if not pages]:
             del words[word]
     index_entries = getattr(indexer, "_index_entries", None)
     if index_entries is not None:

@@ -17,10 +17,10 @@ def where(provenance: Provenance, page: Provenance | None = None) -> str:
         facts.versions,
         *([facts.date] if facts.date else []),
     ]
-    said = "Recorded on " + ", ".join(parts)
+    text = "Recorded on " + ", ".join(parts)
     if page is not None and page.jax != facts.jax:
-        said += f"; this page itself with JAX {page.jax}"
-    return said
+        text += f"; this page itself with JAX {page.jax}"
+    return text
 
 
 def stamp(page: ExecutedPage) -> nodes.container:

@@ -18,7 +18,6 @@ from ._events import earlier_calls as earlier_calls
 from ._events import is_called_by_reader as is_called_by_reader
 from ._events import listen as listen
 from ._events import listeners as listeners
-from ._events import mapped as mapped
 from ._events import moved as moved
 from ._events import unlisten as unlisten
 from ._stages import estimate as estimate

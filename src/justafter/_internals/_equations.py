@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Iterator
+from itertools import islice
 from types import CodeType
 from typing import Any
 
@@ -46,18 +47,11 @@ def place(code: CodeType, offset: int) -> Place:
         ``(file, function, line, column, end_line, end_column)``, lines from 1,
         columns in bytes from 0.
     """
-    line, end_line, column, end_column = _positions(code, offset)
-    path, name = code.co_filename, code.co_qualname
-    return path, name, line, column, end_line, end_column
-
-
-def _positions(code: CodeType, offset: int) -> tuple[int, int, int, int]:
+    first = code.co_firstlineno
     # Python has an entry for each code unit of two bytes.
-    for i, found in enumerate(code.co_positions()):
-        if i == offset // 2:
-            line, end_line, column, end_column = (one or 0 for one in found)
-            return line, end_line, column, end_column
-    return code.co_firstlineno, code.co_firstlineno, 0, 0
+    known = next(islice(code.co_positions(), offset // 2, None), (first, first, 0, 0))
+    line, end_line, column, end_column = (one or 0 for one in known)
+    return code.co_filename, code.co_qualname, line, column, end_line, end_column
 
 
 def sub_jaxprs(eqn: Any) -> list[tuple[str, Any]]:

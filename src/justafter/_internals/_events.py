@@ -9,8 +9,8 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Any
 
 import jax
 from jax._src import config as _config
@@ -26,6 +26,10 @@ _TRACE_PARAMETERS = ("fun", "ji", "ctx_mesh", "dbg", "avals", "args", "kwargs")
 _RUN_PARAMETERS = ("p", "args_flat", "fun", "args", "kwargs")
 
 Fun = Callable[..., Any]
+# Returns who listens, or None once it is gone. It has methods `tracing(call)`, when a
+# body is about to run; `traced(call, seconds, error)`, when it has; and
+# `compiled(name, run, seconds, loaded)`, when XLA compiled a program or loaded one.
+Reference = Callable[[], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,25 +67,11 @@ class Veto(Exception):
     """What a listener raises to stop a trace before the function's body runs."""
 
 
-class Listener(Protocol):
-    """Who wants to hear about traces and compilations."""
-
-    def tracing(self, call: JitCall) -> None:
-        """A body is about to run."""
-
-    def traced(self, call: JitCall, seconds: float, error: str | None) -> None:
-        """The body that was announced has run."""
-
-    def compiled(
-        self, name: str, run: JitRun | None, seconds: float, loaded: bool
-    ) -> None:
-        """XLA compiled a program, or loaded it from the persistent cache."""
-
-
 @dataclass(slots=True)
 class _Pending:
-    fun: Fun
-    info: tuple[Any, ...]
+    """A call that JAX may trace; `call` says what it is, once the body runs."""
+
+    describe: Callable[[], JitCall]
     call: JitCall | None = None
 
 
@@ -96,7 +86,7 @@ class _Here(threading.local):
 
 # Re-entrant: a log that is collected takes itself off the list, at any moment.
 _lock = threading.RLock()
-_listeners: tuple[Callable[[], Listener | None], ...] = ()
+_listeners: tuple[Reference, ...] = ()
 _restore: list[Callable[[], None]] = []
 _here = _Here()
 
@@ -115,11 +105,8 @@ def parameters(function: Any) -> tuple[str, ...]:
     return tuple(inspect.signature(function).parameters) if function else ()
 
 
-def listen(listener: Callable[[], Listener | None]) -> None:
+def listen(listener: Reference) -> None:
     """Tell `listener()` of each trace and compilation from now on, on any thread.
-
-    Args:
-        listener: returns the listener, or None once it is gone (a weak reference).
 
     Raises:
         RuntimeError: this JAX hides what is needed.
@@ -132,8 +119,7 @@ def listen(listener: Callable[[], Listener | None]) -> None:
 
 
 def unlisten(
-    listener: Callable[[], Listener | None],
-    is_ending: Callable[[], bool] = sys.is_finalizing,
+    listener: Reference, is_ending: Callable[[], bool] = sys.is_finalizing
 ) -> None:
     """Stop telling `listener`; the last one to go leaves JAX as it was."""
     global _listeners
@@ -148,15 +134,14 @@ def unlisten(
                 _restore.pop()()
 
 
-def listeners() -> tuple[Callable[[], Listener | None], ...]:
+def listeners() -> tuple[Reference, ...]:
     """All who listen now."""
     return _listeners
 
 
 def _install() -> None:
-    trace = getattr(_pjit, "_trace_for_jit", None)
-    run = getattr(_pjit, "_run_python_pjit", None)
-    program = getattr(_pjit, "_pjit_call_impl_python", None)
+    names = ("_trace_for_jit", "_run_python_pjit", "_pjit_call_impl_python")
+    trace, run, program = (getattr(_pjit, name, None) for name in names)
     if (
         parameters(trace) != _TRACE_PARAMETERS
         or parameters(run) != _RUN_PARAMETERS
@@ -164,18 +149,16 @@ def _install() -> None:
         or not hasattr(_util, "test_event_listener")
     ):
         raise moved("watch traces")
-    assert trace
-    assert run
-    assert program
-    _replace(_pjit, "_trace_for_jit", _tell_trace(trace))
-    _replace(_pjit, "_run_python_pjit", _remember_run(run))
-    _replace(_pjit, "_pjit_call_impl_python", _remember_program(program))
+    ours = (_tell_trace(trace), _remember_run(run), _remember_program(program))  # type: ignore[arg-type]
+    for name, new in zip(names, ours, strict=True):
+        _replace(_pjit, name, new)
     _replace(_util, "test_event_listener", _mark_body(_util.test_event_listener))
-    jax.monitoring.register_event_listener(_tell_load)
-    _restore.append(lambda: jax.monitoring.unregister_event_listener(_tell_load))
-    jax.monitoring.register_event_duration_secs_listener(_tell_compilation)
+    monitoring = jax.monitoring
+    monitoring.register_event_listener(_tell_load)
+    _restore.append(lambda: monitoring.unregister_event_listener(_tell_load))
+    monitoring.register_event_duration_secs_listener(_tell_compilation)
     _restore.append(
-        lambda: jax.monitoring.unregister_event_duration_listener(_tell_compilation)
+        lambda: monitoring.unregister_event_duration_listener(_tell_compilation)
     )
 
 
@@ -196,7 +179,20 @@ def _tell_trace(trace: Fun) -> Fun:
     def _trace_for_jit(
         fun: Any, ji: Any, ctx_mesh: Any, dbg: Any, avals: Any, args: Any, kwargs: Any
     ) -> Any:
-        pending = _Pending(fun, (ji, dbg, avals, args, kwargs))
+        def describe() -> JitCall:
+            return JitCall(
+                fun=fun,
+                args=args,
+                kwargs=kwargs,
+                avals=tuple(avals),
+                arg_names=tuple(dbg.safe_arg_names(len(avals))),
+                static_argnums=tuple(ji.static_argnums),
+                static_argnames=tuple(ji.static_argnames),
+                signature=ji.fun_signature,
+                context=_named(_config.trace_context()),
+            )
+
+        pending = _Pending(describe)
         _here.pending.append(pending)
         start = time.perf_counter()
         error: type[BaseException] | None = None
@@ -216,27 +212,12 @@ def _tell_trace(trace: Fun) -> Fun:
     return _trace_for_jit
 
 
-def _jit_call(pending: _Pending) -> JitCall:
-    ji, dbg, avals, args, kwargs = pending.info
-    return JitCall(
-        fun=pending.fun,
-        args=args,
-        kwargs=kwargs,
-        avals=tuple(avals),
-        arg_names=tuple(dbg.safe_arg_names(len(avals))),
-        static_argnums=tuple(ji.static_argnums),
-        static_argnames=tuple(ji.static_argnames),
-        signature=ji.fun_signature,
-        context=trace_context(),
-    )
-
-
 def _mark_body(before: Fun | None) -> Fun:
     # JAX's own tests count traces by this event: it fires when a body is about to run.
     def listener(name: str, *args: Any) -> None:
         pending = _here.pending
         if name == "trace_to_jaxpr" and pending and pending[-1].call is None:
-            call = pending[-1].call = _jit_call(pending[-1])
+            call = pending[-1].call = pending[-1].describe()
             _tell(lambda listener: listener.tracing(call))
         if before is not None:
             before(name, *args)
@@ -290,19 +271,19 @@ def _tell_load(event: str, **details: Any) -> None:
 
 
 def _tell_compilation(event: str, duration_secs: float, **details: Any) -> None:
-    seconds = duration_secs
     if event != _COMPILE_EVENT:
         return
     loaded, _here.loaded = _here.loaded, False
-    name = _function_name(str(details.get("fun_name", "")))
+    # `step` of the compiler's `jit(step)`.
+    name = re.sub(r"^\w+\((.*)\)$", r"\1", str(details.get("fun_name", "")))
     runs = _here.runs
     run = runs[-1] if runs else None
     if run is not None and run.name != name:
         run = JitRun(name, None, ())
-    _tell(lambda listener: listener.compiled(name, run, seconds, loaded))
+    _tell(lambda listener: listener.compiled(name, run, duration_secs, loaded))
 
 
-def _tell(news: Callable[[Listener], None]) -> None:
+def _tell(news: Callable[[Any], None]) -> None:
     # We stand inside the user's call: what fails here must not fail the call.
     for reference in _listeners:
         if (listener := reference()) is None:
@@ -316,17 +297,8 @@ def _tell(news: Callable[[Listener], None]) -> None:
             warnings.warn(text, RuntimeWarning, stacklevel=2)
 
 
-def _function_name(module_name: str) -> str:
-    """`step` of the compiler's `jit(step)`."""
-    return re.sub(r"^\w+\((.*)\)$", r"\1", module_name)
-
-
-def trace_context() -> dict[str, Any]:
-    """The settings that are part of a trace's identity, by name."""
-    return _named(_config.trace_context())
-
-
 def _named(values: tuple[Any, ...]) -> dict[str, Any]:
+    """The settings that are part of a trace's identity, by name."""
     names = getattr(_config, "trace_context_names", None)
     if names is None or len(names()) != len(values):
         return {f"setting {i}": value for i, value in enumerate(values)}
@@ -351,20 +323,6 @@ def is_called_by_reader() -> bool:
     return False
 
 
-def mapped(fun: Any) -> Fun | None:
-    """What `jax.pmap` maps, of the function that it has jitted; None of any other."""
-    bottom: Any = inspect.unwrap(fun) if inspect.isfunction(fun) else None
-    code = getattr(bottom, "__code__", None)
-    if code is None or not code.co_qualname.startswith("_cached_shard_map."):
-        return None
-    try:
-        held = bottom.__closure__[code.co_freevars.index("fun")].cell_contents
-        found = held.f
-    except (AttributeError, TypeError, ValueError):
-        return None
-    return found if callable(found) else None
-
-
 def earlier_calls(call: JitCall) -> Iterator[JitCall]:
     """The calls of the same function that JAX still has traces of, other calls apart.
 
@@ -380,14 +338,11 @@ def earlier_calls(call: JitCall) -> Iterator[JitCall]:
             names = tuple(debug.safe_arg_names(len(avals)))
         except (AttributeError, TypeError, ValueError):
             continue
-        yield JitCall(
-            fun=call.fun,
+        yield replace(
+            call,
             args=args,
             kwargs=kwargs,
             avals=avals,
             arg_names=names,
-            static_argnums=call.static_argnums,
-            static_argnames=call.static_argnames,
-            signature=call.signature,
             context=_named(context),
         )

@@ -2,7 +2,7 @@
 
 import functools
 import linecache
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -72,7 +72,6 @@ class Lens:
     notes: tuple[str, ...]
     platform: str
     _compiled: _trace.Program
-    _devices: int
 
     @property
     def primitives(self) -> tuple[Equation, ...]:
@@ -111,8 +110,14 @@ class Lens:
     @functools.cached_property
     def costs(self) -> Costs:
         """FLOPs, bytes and memory by XLA's analysis, and the compile time."""
-        reported = replace(self._compiled.costs, devices=self._devices)
-        return _costs.total(reported, self.kernels, self.kernel_costs)
+        found = _costs.summed(self.kernels, self.kernel_costs)
+        return replace(
+            self._compiled.costs,
+            flops=found.flops,
+            bytes_accessed=found.bytes_accessed,
+            transcendentals=found.transcendentals,
+            unknown=found.unknown,
+        )
 
     @functools.cached_property
     def kernel_costs(self) -> tuple[Costs, ...]:
@@ -142,15 +147,24 @@ class Lens:
             raise TypeError(f"at needs an expression as text, got a {kind}")
         wanted = _source.normal(expression)
         same = [
-            one
+            (one, one.span)
             for one in self.links
-            if one.expression and _source.normal(one.expression) == wanted
+            if one.span is not None
+            and one.expression
+            and _source.normal(one.expression) == wanted
         ]
-        found = [one for one in same if _is_at(one, line, column)]
+        found = [
+            (one, span)
+            for one, span in same
+            if line in (None, span.line) and column in (None, span.column)
+        ]
         if len(found) == 1:
-            return found[0]
+            return found[0][0]
         if same:
-            places = ", ".join(map(_place, found or same))
+            places = ", ".join(
+                f"{span.file} line {span.line} column {span.column}"
+                for _, span in found or same
+            )
             stands = "stands in several places" if found else "stands only elsewhere"
             raise KeyError(f"{expression!r} {stands}: {places}")
         known = ", ".join(repr(one.expression) for one in self.links if one.expression)
@@ -223,27 +237,7 @@ class Lens:
         return f"<Lens of {self.name}: {primitives}, {kernels}>"
 
 
-def _place(link: Link) -> str:
-    span = link.span
-    if span is None:
-        return "no source"
-    return f"{span.file} line {span.line} column {span.column}"
-
-
-def _is_at(link: Link, line: int | None, column: int | None) -> bool:
-    span = link.span
-    if span is None:
-        return line is None and column is None
-    return line in (None, span.line) and column in (None, span.column)
-
-
-def lens(
-    fn: Callable[..., Any],
-    *args: Any,
-    static_argnums: int | Sequence[int] | None = None,
-    static_argnames: str | Sequence[str] | None = None,
-    **kwargs: Any,
-) -> Lens:
+def lens(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Lens:
     """Show Python, jaxpr and optimized HLO of a function side by side, linked.
 
     The function is traced and compiled for these arguments, but not run. The link
@@ -252,12 +246,10 @@ def lens(
     work came from, the lens says that it appeared.
 
     Args:
-        fn: any function that JAX can trace; a jitted one keeps its own settings.
+        fn: any function that JAX can trace; a jitted one keeps its own settings, such
+            as static arguments.
         *args: arguments for ``fn``; arrays, pytrees of arrays, or
             ``jax.ShapeDtypeStruct`` for a shape and dtype without values.
-        static_argnums: positions of arguments that are Python values, as for
-            ``jax.jit``.
-        static_argnames: names of such arguments.
         **kwargs: keyword arguments for ``fn``.
 
     Returns:
@@ -278,7 +270,7 @@ def lens(
         >>> view.at("jnp.tanh(x)").equations
         (0,)
     """
-    program = _trace.compile_program(fn, args, kwargs, static_argnums, static_argnames)
+    program = _trace.compile_program(fn, args, kwargs)
     return assemble(fn, program)
 
 
@@ -286,21 +278,16 @@ def assemble(fn: Callable[..., Any], program: _trace.Program) -> Lens:
     """Collect the three columns and link them."""
     jaxpr = _jaxpr.opened(program.traced.jaxpr)
     sources = _source.Sources()
-    collector = _jaxpr.Collector(sources, program.numbered)
-    constants, inputs = map(collector.typed, (jaxpr.constvars, jaxpr.invars))
-    collector.walk(jaxpr)
+    found = _jaxpr.Collector(sources, program.numbered, jaxpr)
     module = _hlo.parse(program.hlo)
-    marks = _marks.Marks(collector.equations, module, collector.graph())
+    marks = _marks.Marks(found.equations, module, found.reads(), found.results)
     steps = _hlo.steps(module)
     kernels = _link.kernels(marks, steps)
     start = sources.first_line(fn)
+    expression = functools.cache(sources.expression)
+    lowered = program.lowered
     equations = _link.with_fates(
-        collector.equations,
-        kernels,
-        steps,
-        marks,
-        functools.cache(sources.expression),
-        program.lowered,
+        found.equations, kernels, steps, marks, expression, lowered
     )
     spans = [eqn.span for eqn in equations if eqn.span is not None]
     pieces = sources.pieces(fn, spans)
@@ -310,13 +297,14 @@ def assemble(fn: Callable[..., Any], program: _trace.Program) -> Lens:
         equations=equations,
         kernels=kernels,
         links=_link.links(equations),
-        inputs=inputs,
-        constants=constants,
-        results=collector.results(jaxpr),
+        inputs=found.inputs,
+        constants=found.constants,
+        results=found.outputs,
         notes=tuple(_notes(program, start, sources, pieces)),
         platform=program.platform,
-        _compiled=program,
-        _devices=module.partitions,
+        _compiled=replace(
+            program, costs=replace(program.costs, devices=module.partitions)
+        ),
     )
 
 

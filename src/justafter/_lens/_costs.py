@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from .. import _internals
 from ._hlo import Module, Raw, parse
@@ -20,26 +19,18 @@ def of_kernels(hlo: str, kernels: Sequence[Kernel]) -> tuple[Costs, ...]:
     return tuple(_of(module, module.by_name.get(one.name)) for one in kernels)
 
 
-def total(reported: Costs, kernels: Sequence[Kernel], each: Sequence[Costs]) -> Costs:
-    """The costs of one call: each kernel counts as often as it runs."""
+def summed(kernels: Sequence[Kernel], each: Sequence[Costs]) -> Costs:
+    """What some kernels cost in one call, from the costs of `each` for one run."""
     known = [
-        (one.runs, cost)
-        for one, cost in zip(kernels, each, strict=True)
-        if one.runs is not None and cost.bytes_accessed is not None
+        (one.runs, each[one.index])
+        for one in kernels
+        if one.runs is not None and each[one.index].bytes_accessed is not None
     ]
-    if not known and kernels:
-        return replace(reported, unknown=len(kernels))
     flops, accessed, special = (
-        sum(runs * (getattr(cost, name) or 0.0) for runs, cost in known)
+        sum((runs * (getattr(cost, name) or 0.0) for runs, cost in known), 0.0)
         for name in ("flops", "bytes_accessed", "transcendentals")
     )
-    return replace(
-        reported,
-        flops=flops,
-        bytes_accessed=accessed,
-        transcendentals=special,
-        unknown=len(kernels) - len(known),
-    )
+    return Costs(flops, accessed, special, unknown=len(kernels) - len(known))
 
 
 def _of(module: Module, raw: Raw | None) -> Costs:
@@ -47,14 +38,12 @@ def _of(module: Module, raw: Raw | None) -> Costs:
     if raw is None or raw.opcode == "custom-call":
         return Costs()
     report = _internals.estimate(alone(module, raw))
-    if report is None:
+    keys = ("flops", "bytes accessed", "transcendentals")
+    figures = [float((report or {}).get(key, 0.0)) for key in keys]
+    if report is None or min(figures) < 0:
         return Costs()
-    accessed = _figure(report, "bytes accessed")
-    return Costs(
-        flops=_figure(report, "flops"),
-        bytes_accessed=accessed and accessed - _not_gathered(module, raw),
-        transcendentals=_figure(report, "transcendentals"),
-    )
+    flops, accessed, special = figures
+    return Costs(flops, accessed - _not_gathered(module, raw), special)
 
 
 def _not_gathered(module: Module, raw: Raw) -> int:
@@ -68,11 +57,6 @@ def _not_gathered(module: Module, raw: Raw) -> int:
             read = sum(bytes_of(user.type) for user in gathers)
             left += max(bytes_of(one.type) - read, 0)
     return left
-
-
-def _figure(report: dict[str, float], key: str) -> float | None:
-    value = float(report.get(key, 0.0))
-    return value if value >= 0 else None
 
 
 def alone(module: Module, raw: Raw) -> str:
@@ -92,7 +76,9 @@ def alone(module: Module, raw: Raw) -> str:
 
 def _blocks(module: Module, raw: Raw, seen: set[str]) -> Iterator[str]:
     """The computations that an instruction calls, those that they call before them."""
-    for name in _names(raw):
+    keys = ("calls", "to_apply", "select", "scatter", "comparator")
+    names = [raw.attributes[key].lstrip("%") for key in keys if key in raw.attributes]
+    for name in (*names, *(name for _, name in raw.called())):
         if name in seen or name not in module.computations:
             continue
         seen.add(name)
@@ -103,13 +89,6 @@ def _blocks(module: Module, raw: Raw, seen: set[str]) -> Iterator[str]:
             for one in module.computations[name]
         ]
         yield "\n".join([f"%{name} {{", *lines, "}"])
-
-
-def _names(raw: Raw) -> Iterator[str]:
-    for key in ("calls", "to_apply", "select", "scatter", "comparator"):
-        if key in raw.attributes:
-            yield raw.attributes[key].lstrip("%")
-    yield from (name for _, name in raw.called())
 
 
 def _line(raw: Raw) -> str:

@@ -76,49 +76,37 @@ class Raw:
         if self.opcode == "while":
             return [("test", bare(a["condition"])), ("body", bare(a["body"]))]
         if self.opcode == "conditional":
-            return [(f"branch {i}", name) for i, name in enumerate(self._branches())]
+            # Without a list the first branch is the one for True; a ``cond`` in JAX
+            # counts from False.
+            keys = ("false_computation", "true_computation")
+            branches = split(a.get("branch_computations", "").strip("{}"))
+            branches = branches or [a[key] for key in keys]
+            return [(f"branch {i}", bare(name)) for i, name in enumerate(branches)]
         inner = a.get("calls") or (a.get("to_apply") if self.opcode == "call" else None)
         return [("", bare(inner))] if inner else []
-
-    def _branches(self) -> list[str]:
-        a = self.attributes
-        if "branch_computations" in a:
-            return [bare(n) for n in split(a["branch_computations"].strip("{}"))]
-        # Without a list the first branch is the one for True; a ``cond`` in JAX
-        # counts from False.
-        return [bare(a["false_computation"]), bare(a["true_computation"])]
 
     def text(self, names: dict[str, str]) -> str:
         """Write it without layouts and metadata, operands renamed by ``names``."""
         operands = ", ".join(rename(one, names) for one in self.operands)
-        if _is_hidden_only(self.rest):
-            return f"{self.name} = {self.type} {self.opcode}({operands})"
+        # Nothing but metadata follows the operands of most lines.
+        is_plain = self.rest.startswith("metadata={") and self.rest.find(
+            "}"
+        ) + 1 == len(self.rest)
         shown = "".join(
             f", {key}={value}"
-            for key, value in self.attributes.items()
+            for key, value in ({} if is_plain else self.attributes).items()
             if key not in _HIDDEN_ATTRIBUTES and value != "{}"
         )
         return f"{self.name} = {self.type} {self.opcode}({operands}){shown}"
 
 
-def _is_hidden_only(rest: str) -> bool:
-    """Whether nothing but metadata follows the operands: most lines."""
-    return not rest or (
-        rest.startswith("metadata={") and rest.find("}") == len(rest) - 1
-    )
-
-
 @dataclass
 class Module:
-    """An HLO module: its computations.
-
-    ``names`` says what is passed for each parameter inside a fusion.
-    """
+    """An HLO module: its computations."""
 
     computations: dict[str, list[Raw]] = field(default_factory=dict)
     entry: str = ""
     partitions: int = 1
-    names: dict[str, str] = field(default_factory=dict)
 
     def instructions(self) -> Iterator[Raw]:
         """Yield every instruction of every computation."""
@@ -144,8 +132,9 @@ class Module:
                 found.setdefault(name, []).append(raw)
         return found
 
-    def passed(self) -> dict[str, str]:
-        """Map the parameters inside fusions to the names of what is passed."""
+    @functools.cached_property
+    def names(self) -> dict[str, str]:
+        """For each parameter inside a fusion, the name of what is passed."""
         return {
             one.name: raw.inputs[int(one.operands[0])]
             for raw in self.instructions()
@@ -156,17 +145,10 @@ class Module:
 
 
 def parse(text: str) -> Module:
-    """Read the text that ``compiled.as_text()`` gives."""
-    module = read_lines(_equations.plain_names(text))
-    module.names.update(module.passed())
-    return module
-
-
-def read_lines(text: str) -> Module:
-    """Collect the computations, line by line."""
+    """Read the text that ``compiled.as_text()`` gives, line by line."""
     module, name = Module(), ""
     current: list[Raw] | None = None
-    for line in text.splitlines():
+    for line in _equations.plain_names(text).splitlines():
         if line.startswith("HloModule"):
             found = re.search(r"num_partitions=(\d+)", line)
             module.partitions = int(found.group(1)) if found else 1
@@ -280,23 +262,26 @@ class Step:
         return f"{kind} fusion".strip()
 
 
-def steps(module: Module) -> list[Step]:
-    """List what runs, in order, through loops, branches and calls."""
-    return list(_steps(module, module.entry, (), 1))
+def steps(
+    module: Module,
+    name: str | None = None,
+    where: tuple[str, ...] = (),
+    runs: int | None = 1,
+) -> list[Step]:
+    """List what a computation runs, in order, through loops, branches and calls.
 
-
-def _steps(
-    module: Module, name: str, where: tuple[str, ...], runs: int | None
-) -> Iterator[Step]:
-    for raw in module.computations.get(name, []):
+    `where` are the loops and branches around it; it runs `runs` times in a call.
+    """
+    found = []
+    for raw in module.computations.get(module.entry if name is None else name, []):
         if raw.opcode not in CONTROL:
-            yield Step(raw, where, tuple(_inside(module, raw)), runs)
+            found.append(Step(raw, where, tuple(_inside(module, raw)), runs))
             continue
-        yield Step(raw, where, runs=runs)
+        found.append(Step(raw, where, runs=runs))
         for label, inner in raw.called():
-            place = f"{raw.opcode} {label}".strip()
-            here = where if raw.opcode == "call" else (*where, place)
-            yield from _steps(module, inner, here, _times(raw, label, runs))
+            here = (*where, f"{raw.opcode} {label}") if raw.opcode != "call" else where
+            found += steps(module, inner, here, _times(raw, label, runs))
+    return found
 
 
 def _times(raw: Raw, label: str, runs: int | None) -> int | None:

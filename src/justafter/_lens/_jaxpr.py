@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from .._internals import _equations
-from ._graph import Graph, Scope
 from ._model import Equation
 from ._source import Sources
 
@@ -30,12 +28,14 @@ class Namer:
         self._types: dict[Any, str] = {}
 
     def name(self, var: Any) -> str:
-        """A variable's letters, or a literal's value."""
+        """A variable's letters, or a literal's number, whatever type JAX gave it."""
         if hasattr(var, "val"):
-            return clean(literal(var.val))
-        if (known := self._names.get(var)) is not None:
-            return known
-        if type(var).__name__ == "DropVar":
+            value = var.val
+            for kind in (int, float):
+                if isinstance(value, kind) and type(value) is not bool:
+                    return clean(kind.__repr__(value))
+            return clean(str(value))
+        if type(var).__name__ == "DropVar" and var not in self._names:
             return "_"
         return self._names.setdefault(var, letters(len(self._names)))
 
@@ -48,18 +48,9 @@ class Namer:
         except TypeError:  # a type without a hash
             return short_type(var.aval)
 
-    def typed(self, var: Any) -> str:
-        """A variable with its type."""
-        return f"{self.name(var)}:{self.type(var)}"
-
-
-def literal(value: Any) -> str:
-    """Write a literal; a scalar by its number alone, whatever type JAX gave it."""
-    if isinstance(value, int) and type(value) is not bool:
-        return int.__repr__(value)
-    if isinstance(value, float):
-        return float.__repr__(value)
-    return str(value)
+    def typed(self, variables: Any) -> str:
+        """Variables with their types, on one line."""
+        return " ".join(f"{self.name(var)}:{self.type(var)}" for var in variables)
 
 
 def letters(number: int) -> str:
@@ -106,58 +97,70 @@ def opened(jaxpr: Any) -> Any:
 class Collector:
     """Walks a jaxpr in order and keeps one Equation for each it meets.
 
-    Args:
-        sources: where the expressions are read.
-        numbered: what knows the number that an equation has in HLO.
+    `equations` has those of an inner jaxpr after the equation that holds it; `results`
+    are the equations that make the outermost jaxpr's results.
     """
 
-    def __init__(self, sources: Sources, numbered: _equations.Numbered) -> None:
+    def __init__(
+        self, sources: Sources, numbered: _equations.Numbered, jaxpr: Any
+    ) -> None:
         self.equations: list[Equation] = []
         self._sources, self._numbered = sources, numbered
         self._namer = Namer()
-        self._nodes: list[tuple[Any, int]] = []
-        self._scopes: list[Scope] = []
+        self._scopes = 0
         self._fixed: set[tuple[int, int]] = set()
+        # The equations that make each variable of a scope, wherever it comes from.
+        self._makers: dict[tuple[int, int], set[int]] = {}
+        self._reads: list[list[set[int]]] = []
+        self.constants = self._namer.typed(jaxpr.constvars)
+        self.inputs = self._namer.typed(jaxpr.invars)
+        self.results = set[int]().union(*self._walk(jaxpr, []))
+        self.outputs = self._results(jaxpr)
 
-    def header(self, label: str, jaxpr: Any) -> str:
-        """Write an inner jaxpr's inputs on one line."""
-        inputs = [*jaxpr.constvars, *jaxpr.invars]
-        return " ".join([label, *map(self._namer.typed, inputs)]).strip()
+    def reads(self) -> list[set[int]]:
+        """For each equation, those whose results it reads, in other jaxprs as well."""
+        return [set[int]().union(*makers) for makers in self._reads]
 
-    def typed(self, variables: Any) -> str:
-        """Write variables with their types on one line."""
-        return " ".join(map(self._namer.typed, variables))
-
-    def results(self, jaxpr: Any) -> str:
-        """Write a jaxpr's results on one line."""
+    def _results(self, jaxpr: Any) -> str:
         return " ".join(map(self._namer.name, jaxpr.outvars)) or "nothing"
 
-    def graph(self) -> Graph:
-        """The flow of values between the equations collected so far."""
-        return Graph(self._nodes, self._scopes)
+    def _walk(
+        self,
+        jaxpr: Any,
+        operands: list[set[int]],
+        parent: Equation | None = None,
+        region: int = 0,
+    ) -> list[set[int]]:
+        """Collect a jaxpr's equations, and those inside them.
 
-    def walk(self, jaxpr: Any, parent: Equation | None = None, region: int = 0) -> None:
-        """Collect a jaxpr's equations, and those inside them."""
-        scope, outer = len(self._scopes), None
-        if parent is not None:
-            outer = self._nodes[parent.index][1]
-        self._scopes.append(
-            Scope(None if parent is None else parent.index, outer, jaxpr)
-        )
+        Returns:
+            For each of its results, the equations that make it.
+        """
+        scope = self._scopes
+        self._scopes += 1
+        is_loop = parent is not None and parent.primitive in ("scan", "while")
+        is_known = len(operands) == len(jaxpr.invars)
+        for i, var in enumerate(jaxpr.invars):
+            makers = operands[i] if is_known else set[int]().union(*operands)
+            self._makers[scope, id(var)] = {*makers} if is_loop else makers
         # What a loop's body gets changes from turn to turn, whatever it is at first.
-        inner = parent is None or parent.primitive in ("scan", "while")
-        known = [] if inner or parent is None or not parent.fixed else jaxpr.invars
-        self._fixed.update((scope, id(var)) for var in (*jaxpr.constvars, *known))
+        is_fixed = parent is not None and parent.fixed and not is_loop
+        known = (*jaxpr.constvars, *(jaxpr.invars if is_fixed else ()))
+        self._fixed.update((scope, id(var)) for var in known)
         needed = set(needed_equations(jaxpr))
         for position, eqn in enumerate(jaxpr.eqns):
-            unused = position not in needed or (
-                parent is not None and parent.fate == "unused"
-            )
-            self._add(eqn, scope, parent, region, "unused" if unused else "gone")
+            is_unused = parent is not None and parent.fate == "unused"
+            is_unused = is_unused or position not in needed
+            fate = "unused" if is_unused else "gone"
+            self._add(eqn, scope, parent, region, fate)
+        results = [self._made(scope, var) for var in jaxpr.outvars]
+        for var in jaxpr.invars if is_loop else ():  # a carry comes round again
+            self._makers[scope, id(var)].update(*results)
+        return results
 
-    def _is_fixed(self, eqn: Any, scope: int) -> bool:
-        return not eqn.effects and all(
-            hasattr(var, "val") or (scope, id(var)) in self._fixed for var in eqn.invars
+    def _made(self, scope: int, var: Any) -> set[int]:
+        return (
+            set() if hasattr(var, "val") else self._makers.get((scope, id(var)), set())
         )
 
     def _add(
@@ -168,7 +171,9 @@ class Collector:
         if span is None and parent is not None:
             # Only a library's code is in sight: your expression is the one around it.
             span = parent.span
-        fixed = self._is_fixed(eqn, scope)
+        fixed = not eqn.effects and all(
+            hasattr(var, "val") or (scope, id(var)) in self._fixed for var in eqn.invars
+        )
         if fixed:
             self._fixed.update((scope, id(var)) for var in eqn.outvars)
         equation = Equation(
@@ -187,25 +192,28 @@ class Collector:
             tags=(*(parent.tags if parent else ()), self._numbered.number(eqn)),
         )
         self.equations.append(equation)
-        self._nodes.append((eqn, scope))
-        inner = _equations.sub_jaxprs(eqn)
-        if inner:
-            regions = tuple(self._region(equation, inner))
-            self.equations[index] = replace(equation, regions=regions)
-
-    def _region(
-        self, equation: Equation, inner: list[tuple[str, Any]]
-    ) -> Iterator[str]:
-        for number, (key, jaxpr) in enumerate(inner):
-            body = opened(jaxpr)
-            header = self.header(region_name(equation.primitive, key), body)
+        reads = [self._made(scope, var) for var in eqn.invars]
+        self._reads.append(reads)
+        made = [{index} for _ in eqn.outvars]
+        # A branch gets all operands but the first, which chooses it.
+        operands = reads[1:] if equation.primitive == "cond" else reads
+        regions = []
+        for number, (key, jaxpr) in enumerate(_equations.sub_jaxprs(eqn)):
+            body, label = opened(jaxpr), region_name(equation.primitive, key)
+            header = self._namer.typed([*body.constvars, *body.invars])
             runs = replace(equation, fate="unused") if is_spare(key) else equation
-            self.walk(body, runs, number)
-            yield f"{header} \N{RIGHTWARDS ARROW} {self.results(body)}"
+            results = self._walk(body, operands, runs, number)
+            for i, makers in enumerate(made):
+                makers.update(*(results[i : i + 1] or results))
+            arrow = f"\N{RIGHTWARDS ARROW} {self._results(body)}"
+            regions.append(" ".join(filter(None, [label, header, arrow])))
+        self.equations[index] = replace(equation, regions=tuple(regions))
+        pairs = zip(eqn.outvars, made, strict=True)
+        self._makers.update(((scope, id(var)), makers) for var, makers in pairs)
 
     def _text(self, eqn: Any) -> str:
-        outs = " ".join(map(self._namer.typed, eqn.outvars))
         call = " ".join([head(eqn), *map(self._namer.name, eqn.invars)])
+        outs = self._namer.typed(eqn.outvars)
         return f"{outs} = {call}" if outs else call
 
 
@@ -237,35 +245,25 @@ def head(eqn: Any) -> str:
     if "name" in eqn.params and isinstance(eqn.params["name"], str):
         name = f"{name}:{eqn.params['name']}"
     shown = [
-        f"{key}={shorten(clean(value_text(value)))}"
+        f"{key}={shorten(value)}"
         for key, value in sorted(eqn.params.items())
-        if key not in _HIDDEN and matters(value) and not holds_jaxpr(value)
+        if key not in _HIDDEN and matters(value)
     ]
     return f"{name}[{' '.join(shown)}]" if shown else name
 
 
-def value_text(value: Any) -> str:
-    """Write a parameter's value; a function by its name alone."""
-    if callable(value) and hasattr(value, "__name__"):
-        return str(value.__name__)
-    return str(value)
-
-
 def matters(value: Any) -> bool:
-    """Leave out what a parameter says by default."""
-    if isinstance(value, tuple):
+    """Leave out what a parameter says by default, and the jaxprs, shown elsewhere."""
+    if isinstance(value, (tuple, list)):
         return any(map(matters, value))
-    return value is not None and value is not False
+    is_jaxpr = hasattr(value, "eqns") or hasattr(value, "jaxpr")
+    return value is not None and value is not False and not is_jaxpr
 
 
-def holds_jaxpr(value: Any) -> bool:
-    """Say whether a parameter is a jaxpr, or a sequence of them."""
-    one = value[0] if isinstance(value, (tuple, list)) and value else value
-    return hasattr(one, "eqns") or hasattr(one, "jaxpr")
-
-
-def shorten(text: str) -> str:
-    """Cut text that would not fit on a line."""
+def shorten(value: Any) -> str:
+    """A parameter's value on a line; a function by its name alone."""
+    name = getattr(value, "__name__", None) if callable(value) else None
+    text = clean(str(name or value))
     return (
         text if len(text) <= _LIMIT else text[: _LIMIT - 1] + "\N{HORIZONTAL ELLIPSIS}"
     )

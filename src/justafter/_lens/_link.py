@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ._hlo import FREE, Raw, Step
@@ -23,11 +23,10 @@ def kernels(marks: Marks, steps: Sequence[Step]) -> tuple[Kernel, ...]:
 
 def _kernel(marks: Marks, step: Step, index: int) -> Kernel:
     raws = [raw for raw, _ in step.inside]
-    members = {i for raw in raws for i in marks.work(raw)} or {*marks.work(step.raw)}
-    inferred = {marks.inferred[raw.name] for raw in raws if raw.name in marks.inferred}
-    recorded = {
-        i for raw in raws if raw.name not in marks.inferred for i in marks.work(raw)
-    }
+    recorded, inferred = set[int](), set[int]()
+    for raw in raws:
+        (inferred if raw.name in marks.inferred else recorded).update(marks.work(raw))
+    members = recorded | inferred or {*marks.work(step.raw)}
     return Kernel(
         index=index,
         name=step.raw.name,
@@ -40,7 +39,7 @@ def _kernel(marks: Marks, step: Step, index: int) -> Kernel:
         ),
         where=step.where,
         runs=step.runs,
-        inferred=tuple(sorted(inferred & members - recorded)),
+        inferred=tuple(sorted(inferred - recorded)),
         lost=not members and any(map(_is_work, raws)),
     )
 
@@ -62,10 +61,13 @@ def with_fates(
     for kernel in kernels:
         for member in kernel.members:
             within[member].append(kernel.index)
+    # The instructions that cost nothing: lone ones, and those in kernels.
     idle: dict[int, list[Raw]] = defaultdict(list)
-    for raw in _idle(steps):
-        for index in marks.of(raw):
-            idle[index].append(raw)
+    for step in steps:
+        insides = [raw for raw, _ in step.inside if raw.opcode in FREE]
+        for raw in insides if step.is_kernel else [step.raw]:
+            for index in marks.of(raw):
+                idle[index].append(raw)
     # One of each kind is enough to ask whether it may be an equation's work.
     unexplained = {
         (raw.opcode, raw.type, marks.is_constant(raw)): raw
@@ -91,15 +93,6 @@ def with_fates(
     )
 
 
-def _idle(steps: Sequence[Step]) -> Iterator[Raw]:
-    """The instructions that cost nothing: lone ones, and those in kernels."""
-    for step in steps:
-        if not step.is_kernel:
-            yield step.raw
-        else:
-            yield from (raw for raw, _ in step.inside if raw.opcode in FREE)
-
-
 def _fate(eqn: Equation, idle: list[Raw], marks: Marks, unexplained: list[Raw]) -> str:
     """What became of an equation that no kernel computes.
 
@@ -117,30 +110,31 @@ def _fate(eqn: Equation, idle: list[Raw], marks: Marks, unexplained: list[Raw]) 
         return "unknown"
     # A constant that only helped, such as a sum's zero, has another size.
     sizes = [elements(raw.type) for raw in idle if raw.opcode == "constant"]
-    if eqn.fixed or elements(eqn.outputs[0] if eqn.outputs else "") in sizes:
-        return "folded"
-    return "gone"
+    is_constant = eqn.fixed or elements(eqn.outputs[0] if eqn.outputs else "") in sizes
+    return "folded" if is_constant else "gone"
 
 
 def links(equations: Sequence[Equation]) -> tuple[Link, ...]:
-    """Group the equations by the expression they came from, in source order."""
+    """Group the equations by the expression they came from, in source order.
+
+    The outer one of two that begin together comes first, and what has no span last.
+    """
     groups: dict[Span | None, list[Equation]] = defaultdict(list)
     for eqn in equations:
         groups[eqn.span].append(eqn)
+
+    def order(span: Span | None) -> tuple[bool, str, int, int, int, int]:
+        if span is None:
+            return True, "", 0, 0, 0, 0
+        place = (span.line, span.column, -span.end_line, -span.end_column)
+        return False, span.path, *place
+
     return tuple(
         Link(
-            expression=group[0].expression,
+            expression=groups[span][0].expression,
             span=span,
-            equations=tuple(eqn.index for eqn in group),
-            kernels=tuple(sorted({k for eqn in group for k in eqn.kernels})),
+            equations=tuple(eqn.index for eqn in groups[span]),
+            kernels=tuple(sorted({k for eqn in groups[span] for k in eqn.kernels})),
         )
-        for span, group in sorted(groups.items(), key=lambda item: order(item[0]))
+        for span in sorted(groups, key=order)
     )
-
-
-def order(span: Span | None) -> tuple[bool, str, int, int, int, int]:
-    """Sort spans by place; what has no span comes last."""
-    if span is None:
-        return True, "", 0, 0, 0, 0
-    place = (span.line, span.column, -span.end_line, -span.end_column)
-    return False, span.path, *place

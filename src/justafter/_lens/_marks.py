@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import functools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice, takewhile
 
 from .._internals import _equations
-from ._graph import Graph, nearest
 from ._hlo import CONTROL, FREE, RENAMING, Module, Raw
 from ._model import Equation
 from ._work import (
@@ -22,8 +23,8 @@ from ._work import (
 
 # What leads from an instruction to another that computes the same values.
 _MOVING = {*RENAMING, "reshape", "transpose", "copy", "convert", "slice", "reverse"}
-# A long sum is made in two halves.
-_SUMS = ("reduce-window", "reduce")
+# A search that reaches further than this explains nothing any more.
+_FARTHEST, _MOST = 12, 400
 
 
 class Marks:
@@ -31,26 +32,28 @@ class Marks:
 
     The numbers that ``_equations.Numbered`` left in the metadata say which. But XLA
     drops metadata, and gives an instruction that of its neighbor. Where no equation on
-    record can have made an instruction, an equation that can is looked for along the
-    flow of values: it has the kind, the dtype and the size of the instruction. If one
-    is left, it is inferred; otherwise the instruction is lost.
-
-    Attributes:
-        inferred: an equation by the name of an instruction that has another record,
-            or none.
-        lost: the names of instructions that no known equation made.
+    record can have made an instruction, it looks along the flow of values for one of
+    its kind, dtype and size. If one is left, it is inferred; otherwise the instruction
+    is lost. `reads` are the equations that each one reads, `results` those that make
+    the program's results.
     """
 
-    def __init__(self, equations: list[Equation], module: Module, graph: Graph) -> None:
-        self._equations, self._module, self._graph = equations, module, graph
-        self._by_tags = {eqn.tags: eqn.index for eqn in equations}
-        self._ends: dict[tuple[int, ...], list[int]] = {}
-        self._inner: dict[int, list[int]] = {}
+    def __init__(
+        self,
+        equations: Sequence[Equation],
+        module: Module,
+        reads: Sequence[set[int]],
+        results: set[int],
+    ) -> None:
+        self._equations, self._module = equations, module
+        self._producers, self._results = reads, results
+        # XLA may cut a path's head where it inlines a computation. Of a function that
+        # is called twice it cannot be told then which call it was.
+        self._by_tags: dict[tuple[int, ...], list[int]] = {}
         for eqn in equations:
-            for cut in range(len(eqn.tags)):
-                self._ends.setdefault(eqn.tags[cut:], []).append(eqn.index)
-            if eqn.parent is not None:
-                self._inner.setdefault(eqn.parent, []).append(eqn.index)
+            for cut in range(1, len(eqn.tags)):
+                self._by_tags.setdefault(eqn.tags[cut:], []).append(eqn.index)
+        self._by_tags |= {eqn.tags: [eqn.index] for eqn in equations}
         self._constant: dict[str, bool] = {}
         self._recorded = {
             raw.name: tuple(self._read(raw)) for raw in module.instructions()
@@ -58,9 +61,11 @@ class Marks:
         # By opcode, the equations that have such an instruction already.
         self._done: dict[str, set[int]] = {}
         for raw in module.instructions():
-            if any(can_make(equations[i], raw) for i in self._recorded[raw.name]):
-                done = self._done.setdefault(raw.opcode, set())
-                done.update(self._recorded[raw.name])
+            recorded = self._recorded[raw.name]
+            if any(can_make(equations[i], raw) for i in recorded):
+                self._done.setdefault(raw.opcode, set()).update(recorded)
+        # By the names of instructions: the equation that was inferred, and those that
+        # no known equation made.
         self.inferred: dict[str, int] = {}
         self.lost: set[str] = set()
         for raw in module.instructions():
@@ -105,14 +110,14 @@ class Marks:
     def _read(self, raw: Raw) -> Iterator[int]:
         # XLA joins the names of merged instructions with semicolons.
         for name in raw.op_name.split(";") if raw.op_name else ():
-            tags = _equations.tags(name)
-            # XLA may cut a path's head where it inlines a computation. Of a function
-            # that is called twice it cannot be told then which call it was.
-            ends = self._ends.get(tags, [])
-            if tags in self._by_tags:
-                yield self._by_tags[tags]
-            elif len(ends) == 1:
-                yield ends[0]
+            found = self._by_tags.get(_equations.tags(name), [])
+            if len(found) == 1:
+                yield found[0]
+
+    def _is_combiner(self, raw: Raw) -> bool:
+        """Say whether it is in the computation of a reduction or a sort."""
+        module = self._module
+        return raw.inside != module.entry and raw.inside not in module.callers
 
     # --- inference ----------------------------------------------------------------
 
@@ -121,17 +126,15 @@ class Marks:
         recorded = self._recorded[raw.name]
         if any(can_make(self._equations[i], raw) for i in recorded):
             return
-        found = self._from_readers(raw) or self._nearby(raw) or self._along(raw)
+        found = self._from_readers(raw)
+        for search in (self._nearby, self._along):
+            found = found or search(raw)
+            # Those that no instruction of this kind names, if there are any.
+            found = (found - self._done.get(raw.opcode, set())) or found
         if len(found) == 1:
             (self.inferred[raw.name],) = found
         else:
             self.lost.add(raw.name)
-
-    def _is_combiner(self, raw: Raw) -> bool:
-        """Say whether it is in the computation of a reduction or a sort."""
-        return raw.inside != self._module.entry and (
-            raw.inside not in self._module.callers
-        )
 
     def _from_readers(self, raw: Raw) -> set[int]:
         """The one equation that the only readers are linked to, if it made this too.
@@ -148,16 +151,16 @@ class Marks:
                     continue
                 seen.add(user.name)
                 recorded = [self._equations[i] for i in self._recorded[user.name]]
-                halves = one is raw and raw.opcode in _SUMS and user.opcode == "reduce"
-                made = {
-                    e.index for e in recorded if is_maker(e, raw) and same_kind(e, raw)
-                }
-                if made and (halves or user.opcode in _MOVING):
-                    found |= made
+                is_sum = one is raw and raw.opcode in ("reduce-window", "reduce")
+                made = [e for e in recorded if is_maker(e, raw) and same_kind(e, raw)]
+                if made and (
+                    (is_sum and user.opcode == "reduce") or user.opcode in _MOVING
+                ):
+                    found.update(eqn.index for eqn in made)
                 elif user.opcode in _MOVING:
                     queue.append(user)
                 else:  # next to what it is combined with, by one equation of several
-                    found |= {e.index for e in recorded if is_part(e, raw)}
+                    found.update(e.index for e in recorded if is_part(e, raw))
         return found if len(found) == 1 else set()
 
     def _nearby(self, raw: Raw) -> set[int]:
@@ -165,39 +168,60 @@ class Marks:
         recorded = self._recorded[raw.name]
 
         def wanted(index: int) -> bool:
-            eqn = self._equations[index]
-            return is_maker(eqn, raw) and fits(eqn, raw)
+            return is_maker(eqns[index], raw) and fits(eqns[index], raw)
 
-        inside = {i for holder in recorded for i in self._inside(holder) if wanted(i)}
-        producers, consumers = self._graph.producers, self._graph.consumers
-        found = inside or nearest(recorded, producers, wanted, self._passes)
-        found = found or nearest(recorded, consumers, wanted, self._passes)
-        # Those that no instruction of this kind names, if there are any.
-        return (found - self._done.get(raw.opcode, set())) or found
-
-    def _inside(self, holder: int) -> Iterator[int]:
-        for index in self._inner.get(holder, ()):
-            yield index
-            yield from self._inside(index)
+        eqns = self._equations
+        return (
+            {i for holder in recorded for i in self._inside(holder) if wanted(i)}
+            or self._nearest(recorded, self._producers.__getitem__, wanted)
+            or self._nearest(recorded, self._consumers.__getitem__, wanted)
+        )
 
     def _along(self, raw: Raw) -> set[int]:
-        """Makers of what the next readers' equations read, or of the results."""
+        """Makers of the results, or of what the next readers' equations read."""
 
         def wanted(index: int) -> bool:
             eqn = self._equations[index]
             return fits(eqn, raw) and (is_maker(eqn, raw) or is_composite(eqn))
 
-        after = {
-            i for user in self._first_recorded(raw) for i in self._recorded[user.name]
-        }
-        ends = self._graph.results() if self._is_result(raw) else set()
-        found = set(filter(wanted, ends))
-        found = found or nearest(after, self._graph.producers, wanted, self._passes)
-        return (found - self._done.get(raw.opcode, set())) or found
+        readers = self._first_recorded(raw)
+        after = {i for user in readers for i in self._recorded[user.name]}
+        ends = set(filter(wanted, self._results if self._is_result(raw) else ()))
+        return ends or self._nearest(after, self._producers.__getitem__, wanted)
 
-    def _passes(self, index: int) -> bool:
-        eqn = self._equations[index]
-        return is_light(eqn) or bool(eqn.regions)
+    def _inside(self, holder: int) -> Iterator[int]:
+        """The equations that one holds, which come right after it."""
+        after = islice(self._equations, holder + 1, None)
+        depth = self._equations[holder].depth
+        yield from (eqn.index for eqn in takewhile(lambda e: e.depth > depth, after))
+
+    @functools.cached_property
+    def _consumers(self) -> list[set[int]]:
+        """For each equation, those that read its results."""
+        found: list[set[int]] = [set() for _ in self._equations]
+        for reader, makers in enumerate(self._producers):
+            for maker in makers:
+                found[maker].add(reader)
+        return found
+
+    def _nearest(
+        self,
+        starts: Iterable[int],
+        step: Callable[[int], set[int]],
+        wanted: Callable[[int], bool],
+    ) -> set[int]:
+        """The wanted equations that the fewest steps lead to, past light ones."""
+        layer, seen = set(starts), set(starts)
+        for _ in range(_FARTHEST):
+            layer = {after for one in layer for after in step(one)} - seen
+            if found := set(filter(wanted, layer)):
+                return found
+            seen |= layer
+            eqns = (self._equations[i] for i in layer)
+            layer = {e.index for e in eqns if is_light(e) or e.regions}
+            if not layer or len(seen) > _MOST:
+                break
+        return set()
 
     def _is_result(self, raw: Raw) -> bool:
         """Whether the program returns it, and reads it nowhere else."""
@@ -249,31 +273,26 @@ class Marks:
         for raw in self._module.instructions():
             if self._is_combiner(raw) or raw.opcode in CONTROL | {"fusion"}:
                 continue
-            known = self.of(raw) if self.is_constant(raw) else self.work(raw)
+            is_constant = self.is_constant(raw)
+            known = self.of(raw) if is_constant else self.work(raw)
             # A constant spread over an array is the constant itself, in a fusion.
-            if raw.opcode == "broadcast" and self.is_constant(raw):
-                if not known and (raw.is_root or raw.inside == self._module.entry):
-                    yield raw
-                continue
+            if raw.opcode == "broadcast" and is_constant:
+                is_shown = raw.is_root or raw.inside == self._module.entry
+            else:
+                is_shown = not self._is_product_part(raw)
             # A clamp bears the name of one of the two bounds that it may be made of.
-            is_told = known and raw.opcode != "clamp"
-            if not is_told and not self._is_product_part(raw):
+            if is_shown and (not known or raw.opcode == "clamp"):
                 yield raw
 
     def _is_product_part(self, raw: Raw) -> bool:
         """Whether it multiplies what a product adds up: XLA splits small ones so."""
-        if raw.opcode != "multiply":
-            return False
-        users = self._module.users.get(raw.name, [])
+        users = self._module.users.get(raw.name, []) if raw.opcode == "multiply" else []
         sums = [i for user in users if user.opcode == "reduce" for i in self.of(user)]
         return any(self._equations[i].primitive == "dot_general" for i in sums)
 
     def may_be(self, eqn: Equation, raws: Iterable[Raw]) -> bool:
         """Say whether one of the unexplained instructions can be this one's work."""
-        for raw in raws:
-            if self.is_constant(raw):
-                if eqn.fixed and fits(eqn, raw):
-                    return True
-            elif may_be(eqn, raw):
-                return True
-        return False
+        return any(
+            eqn.fixed and fits(eqn, raw) if self.is_constant(raw) else may_be(eqn, raw)
+            for raw in raws
+        )

@@ -50,13 +50,10 @@ class Source:
         """The last line's number in the file."""
         return self.line + self.text.count("\n")
 
-    def holds(self, span: Span) -> bool:
-        """Say whether a span lies in this piece."""
-        return (
-            span.path == self.path
-            and self.line <= span.line
-            and span.end_line <= self.end_line
-        )
+    def holds(self, other: Span | Source) -> bool:
+        """Say whether a span or another piece lies in this piece."""
+        is_within = self.line <= other.line and other.end_line <= self.end_line
+        return self.path == other.path and is_within
 
     def offsets(self, span: Span) -> tuple[int, int]:
         """Turn a span into start and end positions in ``text``."""
@@ -225,3 +222,13 @@ class Costs:
     compile_seconds: float | None = field(default=None, compare=False)
     devices: int = 1
     unknown: int = 0
+
+    @property
+    def operations(self) -> float | None:
+        """The floating-point operations, an exponential or a sine counted as one.
+
+        XLA counts these apart; what a kernel does and what all do are to add up.
+        """
+        if self.flops is None:
+            return self.transcendentals
+        return self.flops + (self.transcendentals or 0)

@@ -29,44 +29,35 @@ def timed(
             "timed runs the program, so it needs arrays with values: "
             "a jax.ShapeDtypeStruct has none"
         )
-    jax.block_until_ready(program.call(*_copied(args), **kwargs))
-    inputs = [_copied(args) for _ in range(calls)]
+
+    def copied() -> Any:
+        # A program may consume its inputs; the caller's arrays stay.
+        copies = jax.tree.map(
+            lambda leaf: leaf.copy() if isinstance(leaf, jax.Array) else leaf,
+            (args, kwargs),
+        )
+        return jax.block_until_ready(copies)
+
+    warm_up, *inputs = [copied() for _ in range(calls + 1)]
+    jax.block_until_ready(program.call(*warm_up[0], **warm_up[1]))
+    runs: dict[Any, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     with tempfile.TemporaryDirectory() as folder:
         with jax.profiler.trace(folder):
-            for one in inputs:
-                jax.block_until_ready(program.call(*one, **kwargs))
-        runs = list(_runs(Path(folder)))
+            for positional, named in inputs:
+                jax.block_until_ready(program.call(*positional, **named))
+        for path in Path(folder).glob("**/*.xplane.pb"):
+            for name, run, seconds in _events(path):
+                runs[run][name] += seconds
     if not runs:
         raise RuntimeError(
             f"JAX {jax.__version__} gave no times of kernels on {program.platform}"
         )
-    return tuple(_median(runs, one.name) for one in kernels)
-
-
-def _copied(args: Any) -> Any:
-    # A program may consume its inputs; the caller's arrays stay.
-    return jax.block_until_ready(jax.tree.map(_copy, args))
-
-
-def _copy(leaf: Any) -> Any:
-    return leaf.copy() if isinstance(leaf, jax.Array) else leaf
-
-
-def _median(runs: list[dict[str, float]], name: str) -> float | None:
-    times = [run[name] for run in runs if name in run]
-    return statistics.median(times) if times else None
-
-
-def _runs(folder: Path) -> Iterator[dict[str, float]]:
-    """The seconds of each instruction, run by run."""
-    found: dict[Any, dict[str, float]] = defaultdict(lambda: defaultdict(float))
-    for path in folder.glob("**/*.xplane.pb"):
-        for name, run, seconds in _events(path):
-            found[run][name] += seconds
-    yield from found.values()
+    each = [[run[k.name] for run in runs.values() if k.name in run] for k in kernels]
+    return tuple(statistics.median(times) if times else None for times in each)
 
 
 def _events(path: Path) -> Iterator[tuple[str, Any, float]]:
+    """The instructions that ran: the name of each, the call, and its seconds."""
     with warnings.catch_warnings():
         # Of the reader's own types, on some versions of Python.
         warnings.simplefilter("ignore", DeprecationWarning)

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .. import _table
-from ._model import Costs, Equation, Kernel, Link
+from ._costs import summed
+from ._model import Equation, Kernel, Link
 from ._work import elements
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 _WIDTH, _TAIL = 46, 16
 _KERNELS = 4
+_HEAD = ("expression", "line", "kernels", "FLOPs", "bytes", "time")
 
 
 @dataclass(frozen=True)
@@ -43,25 +45,24 @@ class Row:
     seconds: float | None = None
     unknown: int = 0
 
-    def cells(self) -> tuple[str, ...]:
-        """The row as text."""
-        own = self.kernels if self.expression != "total" else ()
+    def _cells(self) -> tuple[str, ...]:
+        text = self.expression
+        if len(text) > _WIDTH:  # its end tells operations apart
+            text = f"{text[: _WIDTH - _TAIL - 1]}…{text[-_TAIL:]}"
+        own = self.kernels if self.line or text.startswith("(") else ()
         names = [f"k{i}" for i in own] + [f"(k{i})" for i in self.shared]
         more = len(names) - _KERNELS
+        costs = ("", "")
+        if self.kernels:
+            plus = " + ?" * bool(self.unknown)
+            flops, accessed = quantity(self.flops), quantity(self.bytes)
+            costs = f"{flops}FLOPs{plus}", f"{accessed}B{plus}"
+        time = "" if self.seconds is None else f"{self.seconds * 1e6:,.1f} µs"
         kernels = " ".join(names[:_KERNELS]) + (f" +{more}" if more > 0 else "")
-        plus = " + ?" if self.unknown else ""
-        has_own = bool(self.kernels)
-        return (
-            _cut(self.expression),
-            self.line,
-            kernels,
-            f"{quantity(self.flops)}FLOPs{plus}" if has_own else "",
-            f"{quantity(self.bytes)}B{plus}" if has_own else "",
-            "" if self.seconds is None else f"{self.seconds * 1e6:,.1f} µs",
-        )
+        return text, self.line, kernels, *costs, time
 
     def __str__(self) -> str:
-        return "  ".join(filter(None, self.cells()))
+        return "  ".join(filter(None, self._cells()))
 
 
 @dataclass(frozen=True, repr=False)
@@ -79,10 +80,8 @@ class Table:
     total: Row
 
     def _parts(self) -> tuple[str, list[tuple[str, ...]], list[str]]:
-        head = ("expression", "line", "kernels", "FLOPs", "bytes", "time")
-        rows = [head, *(row.cells() for row in (*self.rows, self.total))]
-        columns = zip(*rows[1:], strict=True)
-        used = [i for i, column in enumerate(columns) if any(column)]
+        rows = [_HEAD, *(row._cells() for row in (*self.rows, self.total))]
+        used = [i for i, _ in enumerate(_HEAD) if any(row[i] for row in rows[1:])]
         below = []
         if any(row.shared for row in self.rows):
             below.append("(k): holds a part of it, and counts in another row")
@@ -118,13 +117,25 @@ def table(view: Lens, seconds: Sequence[float | None] | None) -> Table:
         for link in dict.fromkeys(home[eqn.index] for eqn in members):
             if link is not most:
                 shared[link].append(kernel)
-    rows = [
-        _row(one, own[one], shared[one], view.kernel_costs, seconds)
-        for one in dict.fromkeys([*own, *shared])
-    ]
+
+    def row(one: Link | str, kernels: Sequence[Kernel]) -> Row:
+        costs = summed(kernels, view.kernel_costs)
+        span = None if isinstance(one, str) else one.span
+        times = None if seconds is None else [seconds[k.index] or 0.0 for k in kernels]
+        return Row(
+            expression=one if isinstance(one, str) else one.expression or "",
+            line=f"L{span.line}" if span else "",
+            kernels=tuple(kernel.index for kernel in kernels),
+            shared=tuple(kernel.index for kernel in shared[one]),
+            flops=costs.operations or 0.0,
+            bytes=costs.bytes_accessed or 0.0,
+            seconds=sum(times) if times else None,
+            unknown=costs.unknown,
+        )
+
+    rows = [row(one, own[one]) for one in dict.fromkeys([*own, *shared])]
     rows.sort(key=lambda row: (-(row.seconds or 0.0), -row.flops, -row.bytes))
-    every = _row("total", view.kernels, (), view.kernel_costs, seconds)
-    return Table(view.name, tuple(rows), every)
+    return Table(view.name, tuple(rows), row("total", view.kernels))
 
 
 def _work(eqn: Equation) -> float:
@@ -133,43 +144,6 @@ def _work(eqn: Equation) -> float:
     if eqn.primitive == "dot_general":
         return 2 * math.sqrt(math.prod(sizes))
     return max(sizes, default=0)
-
-
-def _row(
-    one: Link | str,
-    own: Sequence[Kernel],
-    shared: Sequence[Kernel],
-    costs: Sequence[Costs],
-    seconds: Sequence[float | None] | None,
-) -> Row:
-    known = [
-        (kernel.runs, costs[kernel.index])
-        for kernel in own
-        if kernel.runs is not None and costs[kernel.index].bytes_accessed is not None
-    ]
-    span = None if isinstance(one, str) else one.span
-    expression = one if isinstance(one, str) else one.expression or ""
-    return Row(
-        expression=expression,
-        line=f"L{span.line}" if span else "",
-        kernels=tuple(kernel.index for kernel in own),
-        shared=tuple(kernel.index for kernel in shared),
-        flops=sum(
-            runs * ((cost.flops or 0.0) + (cost.transcendentals or 0.0))
-            for runs, cost in known
-        ),
-        bytes=sum(runs * (cost.bytes_accessed or 0.0) for runs, cost in known),
-        seconds=_seconds(own, seconds),
-        unknown=len(own) - len(known),
-    )
-
-
-def _seconds(
-    kernels: Sequence[Kernel], seconds: Sequence[float | None] | None
-) -> float | None:
-    if seconds is None or not kernels:
-        return None
-    return sum(seconds[kernel.index] or 0.0 for kernel in kernels)
 
 
 def quantity(value: float) -> str:
@@ -182,10 +156,3 @@ def quantity(value: float) -> str:
         if value >= size:
             return f"{value / size:.3g} {prefix}"
     return f"{value:.3g} "
-
-
-def _cut(text: str) -> str:
-    """Text without its middle where it is long: its end tells operations apart."""
-    if len(text) <= _WIDTH:
-        return text
-    return f"{text[: _WIDTH - _TAIL - 1]}…{text[-_TAIL:]}"

@@ -49,7 +49,8 @@ class _File:
     def read(cls, path: str) -> _File:
         # Since Python 3.13, lines of "<string>" are those of `python -c`, whichever
         # exec() the function came from.
-        found = [] if path == "<string>" else _lines(path)
+        linecache.checkcache(path)
+        found = [] if path == "<string>" else linecache.getlines(path)
         lines = [line.rstrip("\r\n") for line in found]
         try:
             with _PARSING:
@@ -59,7 +60,7 @@ class _File:
         return cls(path, lines, tree)
 
     @functools.cached_property
-    def nodes(self) -> list[ast.stmt]:
+    def statements(self) -> list[ast.stmt]:
         every = [] if self.tree is None else ast.walk(self.tree)
         return [node for node in every if isinstance(node, ast.stmt)]
 
@@ -103,16 +104,19 @@ class _File:
     def extent(self, line: int, function: str) -> tuple[int, int] | None:
         """Find the first and last line of what to show around a line.
 
-        That is the innermost function; the innermost statement for a lambda and
-        for code outside any function.
+        That is the innermost function, decorators included; the innermost statement
+        for a lambda and for code outside any function.
         """
-        if not self.nodes:
-            return None
-        around = [extent(n) for n in self.nodes if covers(n, line)]
-        scopes = [extent(n) for n in self.nodes if covers(n, line) and is_scope(n)]
+        around, scopes = [], []
+        for node in self.statements:
+            above = [one.lineno for one in getattr(node, "decorator_list", [])]
+            place = min([node.lineno, *above]), node.end_lineno or node.lineno
+            if place[0] <= line <= place[1]:
+                around.append(place)
+                scopes += [place] * isinstance(node, _SCOPES)
         is_loose = function.endswith(("<lambda>", "<module>")) or not scopes
         choice = around if is_loose else scopes
-        return min(choice, key=lambda e: e[1] - e[0], default=None)
+        return min(choice, key=lambda place: place[1] - place[0], default=None)
 
 
 def _inner_codes(code: CodeType) -> Iterator[CodeType]:
@@ -120,28 +124,6 @@ def _inner_codes(code: CodeType) -> Iterator[CodeType]:
     for one in code.co_consts:
         if isinstance(one, CodeType):
             yield from _inner_codes(one)
-
-
-def _lines(path: str) -> list[str]:
-    linecache.checkcache(path)
-    return linecache.getlines(path)
-
-
-def is_scope(node: ast.AST) -> bool:
-    """Say whether a statement defines a function."""
-    return isinstance(node, _SCOPES)
-
-
-def extent(node: ast.stmt) -> tuple[int, int]:
-    """Give a statement's first and last line, decorators included."""
-    starts = [node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))]
-    return min(starts), node.end_lineno or node.lineno
-
-
-def covers(node: ast.stmt, line: int) -> bool:
-    """Say whether a statement reaches over a line."""
-    first, last = extent(node)
-    return first <= line <= last
 
 
 class Sources:
@@ -168,17 +150,12 @@ class Sources:
     def _span(self, code: CodeType, offset: int) -> Span:
         key = code, offset
         if key not in self._spans:
-            self._spans[key] = self._made(_equations.place(code, offset))
+            path, name, line, column, end, end_column = _equations.place(code, offset)
+            file, label = self._file(path), _functions.file_label(path)
+            column, end_column = file.column(line, column), file.column(end, end_column)
+            name = name.rsplit(".", 1)[-1]
+            self._spans[key] = Span(label, name, line, column, end, end_column, path)
         return self._spans[key]
-
-    def _made(self, fields: _equations.Place) -> Span:
-        path, function, line, column, end_line, end_column = fields
-        file = self._file(path)
-        column = file.column(line, column)
-        end_column = file.column(end_line, end_column)
-        name = function.rsplit(".", 1)[-1]
-        label = _functions.file_label(path)
-        return Span(label, name, line, column, end_line, end_column, path)
 
     def changed_files(self) -> list[str]:
         """The labels of the reader's files that changed since they were imported."""
@@ -215,15 +192,19 @@ class Sources:
         """Collect the function's source, then that of each helper involved."""
         start = self.first_line(fn)
         places = dict.fromkeys((s.path, s.line, s.function) for s in spans)
-        first = [start] if start else []
-        wanted = [self._piece(*place) for place in (*first, *places)]
+        wanted = [
+            self._piece(*place) for place in ([start] if start else []) + [*places]
+        ]
         # A generator inside a function has a name of its own, but the same text.
         unique: dict[tuple[str, int, int], Source] = {}
         for p in wanted:
             if p is not None:
                 unique.setdefault((p.path, p.line, p.end_line), p)
-        pieces = list(unique.values())
-        return tuple(p for p in pieces if not any(is_inside(p, q) for q in pieces))
+        pieces = unique.values()
+        around = (
+            p for p in pieces if not any(q.holds(p) for q in pieces if q is not p)
+        )
+        return tuple(around)
 
     def first_line(self, fn: Callable[..., Any]) -> tuple[str, int, str] | None:
         """Find file, line and name of the function that a callable comes from."""
@@ -249,13 +230,3 @@ class Sources:
         text = "\n".join(x[cut:] for x, cut in zip(lines, cuts, strict=True))
         label = _functions.file_label(path)
         return Source(function, label, found[0], text, cuts, path)
-
-
-def is_inside(piece: Source, other: Source) -> bool:
-    """Say whether a piece is a part of a larger one."""
-    return (
-        piece.path == other.path
-        and other.line <= piece.line
-        and piece.end_line <= other.end_line
-        and other.text.count("\n") > piece.text.count("\n")
-    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,9 +17,6 @@ from .._functions import is_jax_jitted, is_jitted, name_of, unbound
 from .._internals import _equations
 from ._model import Costs
 
-Names = str | Sequence[str] | None
-Numbers = int | Sequence[int] | None
-
 # What jax.jit takes as an argument without being told that it is static.
 _DYNAMIC = (
     *(jax.Array, jax.ShapeDtypeStruct, np.ndarray, np.generic),
@@ -27,41 +24,30 @@ _DYNAMIC = (
 )
 
 
+Adapt = Callable[[Any, Any], tuple[Any, Any]]
+
+
 @dataclass(frozen=True)
 class Program:
-    """A function as JAX traced it and XLA compiled it.
-
-    Attributes:
-        name: the function's name.
-        traced: as JAX traced it, without the numbers.
-        numbered: what knows the equations' numbers in the HLO.
-        hlo: the optimized HLO's text, with the numbers.
-        lowered: the numbers of the equations that JAX lowered to an operation.
-        costs: XLA's estimate.
-        platform: the platform that it was compiled for.
-        call: runs the compiled program, with the arguments that the function takes.
-        library: the library that jitted the function, or an empty text.
-    """
+    """A function as JAX traced it and XLA compiled it."""
 
     name: str
-    traced: Any
-    numbered: _equations.Numbered
-    hlo: str
-    lowered: frozenset[int]
-    costs: Costs
+    traced: Any  # as JAX traced it, without the numbers
+    numbered: _equations.Numbered  # what knows the equations' numbers in the HLO
+    hlo: str  # the optimized HLO's text, with the numbers
+    lowered: frozenset[int]  # the equations that JAX lowered to an operation
+    costs: Costs  # its memory and compile time
     platform: str
+    # Runs it, with the arguments that the function takes.
     call: Callable[..., Any] = field(repr=False)
-    library: str = ""
+    library: str = ""  # that jitted the function
 
 
-def compile_program(
-    fn: Any, args: Any, kwargs: Any, nums: Numbers, names: Names
-) -> Program:
+def compile_program(fn: Any, args: Any, kwargs: Any) -> Program:
     """Trace, lower and compile; errors of the user's function pass unchanged.
 
     Raises:
-        TypeError: ``fn`` is not callable, or static arguments are named for a function
-            that is already jitted.
+        TypeError: ``fn`` is not callable.
     """
     if not callable(fn):
         raise TypeError(
@@ -69,12 +55,7 @@ def compile_program(
             "Write lens(fn, x), not lens(fn(x))."
         )
     plain, held = unbound(fn, ())
-    if is_jitted(plain) and (nums is not None or names is not None):
-        raise TypeError(
-            "lens: this function is already jitted and has its own static arguments. "
-            "Drop static_argnums and static_argnames here."
-        )
-    jitted, adapt_all = _jitted(plain, (*held, *args), kwargs, nums, names)
+    jitted, adapt_all = _jitted(plain, (*held, *args), kwargs)
 
     def adapt(args: Any, kwargs: Any) -> tuple[Any, Any]:
         return adapt_all((*held, *args), kwargs)
@@ -94,20 +75,22 @@ def compile_program(
 
     shardings = jax.tree.leaves((compiled.input_shardings, compiled.output_shardings))
     devices = [one for sharding in shardings[:1] for one in sharding.device_set]
+    memory = compiled.memory_analysis()
+    sizes: dict[str, Any] = {
+        f"{kind}_bytes": getattr(memory, f"{kind}_size_in_bytes", None)
+        for kind in ("argument", "output", "temp")
+    }
     return Program(
         name=name_of(fn),
         traced=traced,
         numbered=numbered,
         hlo=compiled.as_text() or "",
         lowered=frozenset(_equations.tags(lowered.as_text(debug_info=True))),
-        costs=_costs(compiled, seconds),
+        costs=Costs(compile_seconds=seconds, **sizes),
         platform=devices[0].platform if devices else jax.default_backend(),
         call=call,
         library=type(plain).__module__.partition(".")[0] if _is_foreign(plain) else "",
     )
-
-
-Adapt = Callable[[Any, Any], tuple[Any, Any]]
 
 
 def _is_foreign(fn: Any) -> bool:
@@ -115,9 +98,7 @@ def _is_foreign(fn: Any) -> bool:
     return is_jitted(fn) and not (is_jax_jitted(fn) and hasattr(fn, "trace"))
 
 
-def _jitted(
-    fn: Any, args: Any, kwargs: Any, nums: Numbers, names: Names
-) -> tuple[Any, Adapt]:
+def _jitted(fn: Any, args: Any, kwargs: Any) -> tuple[Any, Adapt]:
     """A jit of a function, and how the function's arguments are passed to it.
 
     What a library jitted is traced through that library's jit, as a function that
@@ -127,19 +108,21 @@ def _jitted(
         return fn, lambda args, kwargs: (args, kwargs)
     leaves, tree = jax.tree.flatten((args, kwargs))
     is_static = list(map(_is_static, leaves))
-    if nums is None and names is None and (any(is_static) or is_jitted(fn)):
+    if any(is_static) or is_jitted(fn):
         if not is_jitted(fn) or type(fn).__module__.startswith("equinox."):
             # As in `equinox.filter_jit`: a model's rates and flags are Python's.
             scalars = (bool, int, float, complex)
-            pairs = zip(leaves, is_static, strict=True)
-            is_static = [static or type(leaf) in scalars for leaf, static in pairs]
+            is_static = [_is_static(one) or type(one) in scalars for one in leaves]
         return _closed(fn, leaves, tree, is_static)
+
     # JAX keeps traces by function, and would show an old one after a global that the
     # function reads has changed.
-    again = functools.wraps(fn, updated=())(lambda *args, **kwargs: fn(*args, **kwargs))
+    def again(*args: Any, **kwargs: Any) -> Any:
+        return fn(*args, **kwargs)
+
+    functools.update_wrapper(again, fn, updated=())
     again.__name__ = name_of(fn)
-    jitted = jax.jit(again, static_argnums=nums, static_argnames=names)
-    return jitted, lambda args, kwargs: (args, kwargs)
+    return jax.jit(again), lambda args, kwargs: (args, kwargs)
 
 
 def _is_static(leaf: Any) -> bool:
@@ -187,24 +170,3 @@ def _dynamic_only(jitted: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
     places = {n % len(args) for n in info.static_argnums if -len(args) <= n < len(args)}
     kept = tuple(arg for i, arg in enumerate(args) if i not in places)
     return kept, {k: v for k, v in kwargs.items() if k not in info.static_argnames}
-
-
-def _costs(compiled: Any, seconds: float) -> Costs:
-    """Collect what XLA says a call costs."""
-    report = compiled.cost_analysis() or {}
-    memory = compiled.memory_analysis()
-
-    def figure(key: str) -> float | None:
-        # XLA leaves out what is zero, and writes -1 for what it cannot know.
-        value = report.get(key, 0.0 if report else None)
-        return None if value is None or value < 0 else float(value)
-
-    return Costs(
-        flops=figure("flops"),
-        bytes_accessed=figure("bytes accessed"),
-        transcendentals=figure("transcendentals"),
-        argument_bytes=getattr(memory, "argument_size_in_bytes", None),
-        output_bytes=getattr(memory, "output_size_in_bytes", None),
-        temp_bytes=getattr(memory, "temp_size_in_bytes", None),
-        compile_seconds=seconds,
-    )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ._provenance import Provenance
-from ._results import Comparison, Measurement
+from ._results import Comparison, Measurement, Provenance
 from ._run import measure
 from ._spread import Spread
 

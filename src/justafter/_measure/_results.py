@@ -3,12 +3,62 @@
 from __future__ import annotations
 
 import json
+import os
+import platform
 from dataclasses import asdict, dataclass
-from typing import Self
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any, Self
 
-from ._provenance import Provenance
+import jax
+
 from ._show import as_html, as_text
 from ._spread import Spread
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where and when numbers were measured.
+
+    Attributes:
+        platform: JAX's name for the kind of device, such as ``"cpu"``.
+        device_kind: JAX's name for the model of the device, such as ``"NVIDIA H100"``.
+        device_count: how many devices JAX saw.
+        cpus: how many CPU cores the machine has.
+        jax: the version of JAX; `jaxlib`, `numpy` and `python` likewise.
+        date: date and time, in UTC and ISO 8601.
+
+    Example:
+        >>> import jax
+        >>> Provenance.now().jax == jax.__version__
+        True
+    """
+
+    platform: str
+    device_kind: str
+    device_count: int
+    cpus: int
+    jax: str
+    jaxlib: str
+    numpy: str
+    python: str
+    date: str
+
+    @classmethod
+    def now(cls) -> Self:
+        """Of this process, at this moment (UTC)."""
+        device = jax.devices()[0]
+        return cls(
+            platform=device.platform,
+            device_kind=device.device_kind,
+            device_count=jax.device_count(),
+            cpus=os.cpu_count() or 1,
+            jax=jax.__version__,
+            jaxlib=version("jaxlib"),
+            numpy=version("numpy"),
+            python=platform.python_version(),
+            date=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +94,26 @@ class _Plain:
         return as_html(self)
 
 
+class _Stage:
+    """The `Spread` of the stage of this name.
+
+    Raises:
+        AttributeError: there is no such stage, and the message lists those that are.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, result: Any, kind: Any) -> Spread:
+        if result is None:
+            return self  # type: ignore[return-value]
+        if self._name in result.stages:
+            return result.stages[self._name]  # type: ignore[no-any-return]
+        known = ", ".join(result.stages)
+        text = f"{result.name} has no stage {self._name!r} here; there are: {known}"
+        raise AttributeError(text)
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Measurement(_Plain):
     """What one function costs, stage by stage; times in seconds.
@@ -67,38 +137,11 @@ class Measurement(_Plain):
     reached: bool
     note: str = ""
 
-    def _stage(self, name: str) -> Spread:
-        try:
-            return self.stages[name]
-        except KeyError:
-            known = ", ".join(self.stages)
-            text = f"{self.name} has no stage {name!r} here; there are: {known}"
-            raise AttributeError(text) from None
-
-    @property
-    def trace(self) -> Spread:
-        """The stage of this name."""
-        return self._stage("trace")
-
-    @property
-    def lower(self) -> Spread:
-        """The stage of this name."""
-        return self._stage("lower")
-
-    @property
-    def compile(self) -> Spread:
-        """The stage of this name."""
-        return self._stage("compile")
-
-    @property
-    def first(self) -> Spread:
-        """The stage of this name."""
-        return self._stage("first")
-
-    @property
-    def steady(self) -> Spread:
-        """The stage of this name."""
-        return self._stage("steady")
+    trace = _Stage("trace")
+    lower = _Stage("lower")
+    compile = _Stage("compile")
+    first = _Stage("first")
+    steady = _Stage("steady")
 
     @property
     def cold(self) -> float:

@@ -13,8 +13,7 @@ import jax
 import numpy as np
 
 from .. import _functions, _internals
-from ._provenance import Provenance
-from ._results import Comparison, Measurement
+from ._results import Comparison, Measurement, Provenance
 from ._runner import Runner
 from ._spread import FEWEST, GROUPS, Spread
 from ._state import is_lazy
@@ -50,14 +49,6 @@ class _Rounds:
         base = np.asarray(self.seen[self.baseline])
         return {n: Spread.of(np.asarray(v) / base) for n, v in self.seen.items()}
 
-    def _take(self) -> None:
-        names = list(self.runners)
-        turn = self.count % len(names)
-        order = names[turn:] + names[:turn]
-        found = {name: self.runners[name].sample() for name in order}
-        for name, seconds in found.items():
-            self.seen[name].append(seconds)
-
     def run(self, precision: float) -> bool:
         """Take rounds over the budget; say whether they are as precise as asked for."""
         # What a function makes the garbage collector do belongs to its time; what was
@@ -81,7 +72,7 @@ class _Rounds:
             one.calls = max(n for n in calls if n <= 2 * one.calls)
 
     def _take_groups(self, precision: float) -> bool:
-        clock = time.perf_counter
+        clock, taken = time.perf_counter, dict[str, float]()
         start = clock()
         for group in range(GROUPS):
             due = start + group * self.budget / GROUPS
@@ -93,7 +84,12 @@ class _Rounds:
             for i in range(_ROUNDS_OF_A_GROUP):
                 if i and clock() >= end:
                     break
-                self._take()
+                turn = self.count % len(self.runners)
+                names = [*self.runners]
+                for name in names[turn:] + names[:turn]:
+                    taken[name] = self.runners[name].sample()
+                for name, seconds in taken.items():
+                    self.seen[name].append(seconds)
             is_late = clock() - start >= self.budget and self.count >= FEWEST
             # Looked at once before the end: each look is another chance to stop where
             # a few samples happen to agree.
@@ -126,26 +122,21 @@ def _stages(
     fn: Any, args: Any, kwargs: Any, budget: float
 ) -> tuple[dict[str, Spread], Runner]:
     """The stages up to the first call, each repeated on a jit that knows nothing."""
-    fresh = _fresh(fn) if _functions.is_jitted(fn) else None
-    if fresh is None:
-        runner = Runner(fn, args, kwargs)
-        seconds = runner.first()
-        if _functions.is_jitted(fn):
-            runner.notes.append(_not_apart(fn))
-        return {"first": Spread.of([seconds])}, runner
     seen: dict[str, list[float]] = {}
-    runner = Runner(fresh, args, kwargs)
     begin = time.perf_counter()
-    for done in range(1, _MAX_STAGES + 1):
-        for name, seconds in _once(fresh, runner):
-            seen.setdefault(name, []).append(seconds)
+    for done in range(_MAX_STAGES):
+        fresh = _fresh(fn)
+        if fresh is None:
+            runner = Runner(fn, args, kwargs)
+            first = {"first": Spread.of([runner.first()])}
+            runner.notes += [_not_apart(fn)] * _functions.is_jitted(fn)
+            return first, runner
         if done >= _MIN_STAGES and time.perf_counter() - begin > budget / 2:
             break
-        if done < _MAX_STAGES:
-            fresh = _fresh(fn)
-            runner = Runner(fresh, args, kwargs)  # type: ignore[arg-type]
-    stages = {name: Spread.of(seen[name]) for name in _STAGES if name in seen}
-    return stages, runner
+        runner = Runner(fresh, args, kwargs)
+        for name, seconds in _once(fresh, runner):
+            seen.setdefault(name, []).append(seconds)
+    return {name: Spread.of(seen[name]) for name in _STAGES if name in seen}, runner
 
 
 def _not_apart(fn: Any) -> str:
@@ -156,17 +147,16 @@ def _not_apart(fn: Any) -> str:
 
 
 def _once(fresh: Any, runner: Runner) -> Iterator[tuple[str, float]]:
-    clock = time.perf_counter
-    start = clock()
-    traced = fresh.trace(*runner.args, **runner.kwargs)
-    yield "trace", clock() - start
-    start = clock()
-    lowered = traced.lower()
-    yield "lower", clock() - start
+    def timed(call: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, float]:
+        start = time.perf_counter()
+        return call(*args, **kwargs), time.perf_counter() - start
+
+    traced, seconds = timed(fresh.trace, *runner.args, **runner.kwargs)
+    yield "trace", seconds
+    lowered, seconds = timed(traced.lower)
+    yield "lower", seconds
     with _internals.loads() as loaded:
-        start = clock()
-        lowered.compile()
-        seconds = clock() - start
+        _, seconds = timed(lowered.compile)
     yield "load" if loaded else "compile", seconds
     yield "first", runner.first()
 
@@ -234,9 +224,8 @@ class Measure:
         budget: float = 1.0,
         **kwargs: Any,
     ) -> Measurement:
-        _check_callable(fn, "fn")
-        _check_options(fn, precision, budget)
-        _check_running(args, kwargs)
+        options = {"precision": precision, "budget": budget}
+        _check({"fn": fn}, args, kwargs, options)
         plain, given = _functions.unbound(fn, args)
         stages, runner = _stages(plain, given, kwargs, budget)
         rounds = _Rounds({"": runner}, "", budget)
@@ -290,11 +279,20 @@ class Measure:
             >>> c.baseline, c.ratios["sum"].median
             ('sum', 1.0)
         """
-        _check_candidates(candidates, baseline)
-        for fn in candidates.values():
-            _check_options(fn, precision, budget, extra=("baseline",))
-        _check_running(args, kwargs)
+        if not isinstance(candidates, Mapping):
+            raise TypeError(
+                "measure.compare needs candidates by name, such as "
+                f'{{"eager": f, "jit": jax.jit(f)}}, got a {type(candidates).__name__}'
+            )
+        if len(candidates) < 2:
+            raise ValueError("measure.compare needs two candidates at least")
         baseline = next(iter(candidates)) if baseline is None else baseline
+        if baseline not in candidates:
+            known = ", ".join(candidates)
+            raise ValueError(f"no candidate is named {baseline!r}; there are: {known}")
+        options = {"precision": precision, "budget": budget, "baseline": baseline}
+        labels = {f"candidate {name!r}": fn for name, fn in candidates.items()}
+        _check(labels, args, kwargs, options)
         runners = {name: Runner(fn, args, kwargs) for name, fn in candidates.items()}
         for runner in runners.values():
             runner.first()
@@ -317,12 +315,30 @@ class Measure:
 # --- bad input --------------------------------------------------------------------
 
 
-def _kind(value: Any) -> str:
-    is_array = isinstance(value, jax.Array)
-    return "a jax.Array" if is_array else f"a {type(value).__name__}"
-
-
-def _check_running(args: Any, kwargs: Any) -> None:
+def _check(
+    candidates: Mapping[str, Any], args: Any, kwargs: Any, options: dict[str, Any]
+) -> None:
+    """Raise for what cannot be measured, and say what to do instead."""
+    for name, value in options.items():
+        is_number = isinstance(value, int | float) and 0 < value < math.inf
+        if not is_number and name != "baseline":
+            raise ValueError(f"{name} must be a positive number, got {value!r}")
+    for label, fn in candidates.items():
+        if not callable(fn):
+            is_array = isinstance(fn, jax.Array)
+            kind = "a jax.Array" if is_array else f"a {type(fn).__name__}"
+            raise TypeError(
+                f"measure needs a function to call, and {label} is {kind}. "
+                "Pass the function and its arguments apart: measure(f, x), not "
+                "measure(f(x))"
+            )
+        signature, own = _functions.signature_of(fn), _functions.name_of(fn)
+        for name in options:
+            if signature and name in signature.parameters:
+                raise TypeError(
+                    f"{own} has a parameter named {name!r}, which is an option of "
+                    f"measure: wrap the call, measure(lambda: {own}(...))"
+                )
     leaves = jax.tree.leaves((args, kwargs), is_leaf=is_lazy)
     is_traced = any(isinstance(leaf, jax.core.Tracer) for leaf in leaves)
     if is_traced or _internals.is_tracing():
@@ -330,47 +346,6 @@ def _check_running(args: Any, kwargs: Any) -> None:
             "measure runs a function and waits for it, and JAX is tracing here, which "
             "runs nothing: call measure outside of jit, grad, vmap and scan"
         )
-
-
-def _check_callable(fn: Any, what: str) -> None:
-    if not callable(fn):
-        raise TypeError(
-            f"measure needs a function to call, and {what} is {_kind(fn)}. "
-            "Pass the function and its arguments apart: measure(f, x), not "
-            "measure(f(x))"
-        )
-
-
-def _check_options(
-    fn: Fun, precision: float, budget: float, extra: tuple[str, ...] = ()
-) -> None:
-    for name, value in (("precision", precision), ("budget", budget)):
-        if not isinstance(value, int | float) or not 0 < value < math.inf:
-            raise ValueError(f"{name} must be a positive number, got {value!r}")
-    signature = _functions.signature_of(fn)
-    own = signature.parameters if signature else ()
-    name_ = _functions.name_of(fn)
-    for name in ("precision", "budget", *extra):
-        if name in own:
-            raise TypeError(
-                f"{name_} has a parameter named {name!r}, which is an option of "
-                f"measure: wrap the call, measure(lambda: {name_}(...))"
-            )
-
-
-def _check_candidates(candidates: Any, baseline: str | None) -> None:
-    if not isinstance(candidates, Mapping):
-        raise TypeError(
-            "measure.compare needs candidates by name, such as "
-            f'{{"eager": f, "jit": jax.jit(f)}}, got a {type(candidates).__name__}'
-        )
-    if len(candidates) < 2:
-        raise ValueError("measure.compare needs two candidates at least")
-    for name, fn in candidates.items():
-        _check_callable(fn, f"candidate {name!r}")
-    if baseline is not None and baseline not in candidates:
-        known = ", ".join(candidates)
-        raise ValueError(f"no candidate is named {baseline!r}; there are: {known}")
 
 
 measure = Measure()

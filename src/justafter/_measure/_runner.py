@@ -11,7 +11,7 @@ from typing import Any
 
 import jax
 
-from ._state import Path, State, everything, is_concrete, is_lazy, is_of, reach
+from ._state import State, everything, is_concrete, is_lazy, is_of, reach
 
 # One sample lasts at least this long, by timing several calls together where one is
 # shorter: a hundred times what reading the clock costs.
@@ -24,10 +24,6 @@ Wait = Callable[[Any], None]
 
 def _copy(leaf: Any) -> Any:
     return leaf.copy().block_until_ready() if is_concrete(leaf) else leaf
-
-
-def _is_deleted(tree: Any) -> bool:
-    return any(is_concrete(one) and one.is_deleted() for one in jax.tree.leaves(tree))
 
 
 class Runner:
@@ -60,14 +56,15 @@ class Runner:
         The call never gets the caller's own arrays, only copies.
         """
         args, kwargs = self._copied()
+        copies = list(filter(is_concrete, jax.tree.leaves((args, kwargs))))
         state = State(self.fn, args, kwargs)
         start = time.perf_counter()
         result = self.fn(*args, **kwargs)
         self._wait, note = _way_to_wait(result)
         self._wait(result)
-        jax.block_until_ready([get() for get in state.changed().values()])
+        jax.block_until_ready([get() for get, _ in state.changed().values()])
         seconds = time.perf_counter() - start
-        self._donates = _is_deleted((args, kwargs))
+        self._donates = any(one.is_deleted() for one in copies)
         self.is_timed = not note.endswith(_MAKING)
         self.notes += [note] * bool(note)
         return seconds
@@ -82,21 +79,21 @@ class Runner:
         state = State(self.fn, args, kwargs)
         self._wait(self.fn(*args, **kwargs))
         own = [*(f"argument {i}" for i in range(len(args))), *kwargs]
-        changed = {
-            name: get
-            for name, get in state.changed().items()
-            # Changes of a copy are nobody's.
-            if not (self._donates and is_of(name, own))
-        }
-        if not changed:
-            return
-        names = ", ".join(changed)
-        names = names if len(names) <= 60 else names[:57] + "..."
-        self.notes.append(
-            f"changes its own state ({names}): each call starts from where the last "
-            "one ended"
+        own = own if self._donates else []  # changes of a copy are nobody's
+        changed = {k: v for k, v in state.changed().items() if not is_of(k, own)}
+        names = ", ".join(
+            name for name, (_, is_equal) in changed.items() if not is_equal
         )
-        before, arrays = self._wait, [g for g in changed.values() if is_concrete(g())]
+        names = names if len(names) <= 60 else names[:57] + "..."
+        if names:
+            self.notes.append(
+                f"changes its own state ({names}): each call starts from where the "
+                "last one ended"
+            )
+        arrays = [get for get, _ in changed.values() if is_concrete(get())]
+        if not arrays:
+            return
+        before = self._wait
 
         def wait(result: Any) -> None:
             before(result)
@@ -111,18 +108,18 @@ class Runner:
 
     def sample(self) -> float:
         """Seconds a call, over `self.calls` calls."""
-        fn, args, kwargs, wait = self.fn, self.args, self.kwargs, self._wait
-        clock = time.perf_counter
+        fn, wait, clock = self.fn, self._wait, time.perf_counter
+        seconds, again = 0.0, range(self.calls)
         if self._donates:
-            seconds = 0.0
-            for _ in range(self.calls):
+            for _ in again:
                 args, kwargs = self._copied()
                 start = clock()
                 wait(fn(*args, **kwargs))
                 seconds += clock() - start
             return seconds / self.calls
-        call = partial(fn, *args, **kwargs) if args or kwargs else fn
-        again = range(self.calls)
+        call = (
+            partial(fn, *self.args, **self.kwargs) if self.args or self.kwargs else fn
+        )
         start = clock()
         for _ in again:
             wait(call())
@@ -158,7 +155,12 @@ def _way_to_wait(result: Any) -> tuple[Wait, str]:
     inside = list(everything(result))
     paths = list({id(one): p for _, p, one in inside if is_concrete(one)}.values())
     leaves = jax.tree.leaves(result, is_leaf=is_lazy)
-    wait: Wait = partial(_wait_inside, paths)
+
+    def wait_inside(result: Any) -> None:
+        for path in paths:
+            _wait_for(reach(result, path))
+
+    wait: Wait = wait_inside
     lazy = next((one for _, _, one in inside if is_lazy(one)), None)
     if isinstance(result, types.CoroutineType):
         result.close()
@@ -177,8 +179,3 @@ def _way_to_wait(result: Any) -> tuple[Wait, str]:
         "returns nothing to wait for: timed until the call had returned and its side "
         "effects were done"
     )
-
-
-def _wait_inside(paths: list[Path], result: Any) -> None:
-    for path in paths:
-        _wait_for(reach(result, path))

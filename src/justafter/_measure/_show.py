@@ -7,38 +7,30 @@ from typing import TYPE_CHECKING, Any
 from .. import _table
 
 if TYPE_CHECKING:
-    from ._provenance import Provenance
-    from ._results import Comparison, Measurement
+    from ._results import Provenance
     from ._spread import Spread
 
 _UNITS = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
+_STAGE_WORDS = {"load": "load from cache", "first": "first call"}
 
 
-def unit_of(seconds: float) -> tuple[str, float]:
-    """The unit to say a time in, and its size in seconds."""
-    return next((u for u in _UNITS if abs(seconds) >= u[1]), _UNITS[-1])
+def _digits(value: float) -> str:
+    """Three digits, without an exponent.
 
-
-def digits(value: float) -> str:
-    """Three digits, without an exponent."""
+    >>> _digits(123.4), _digits(1.0), _digits(0.0123)
+    ('123', '1.00', '0.0123')
+    """
     for places, bound in ((0, 99.95), (1, 9.995), (2, 0.9995)):
         if abs(value) >= bound:
             return f"{value:.{places}f}"
     return f"{value:.3g}"
 
 
-def seconds_words(seconds: float) -> str:
-    """A time with its unit."""
-    unit, size = unit_of(seconds)
-    return f"{digits(seconds / size)} {unit}"
-
-
-def _between(spread: Spread) -> str:
-    """The 95% interval of a time; nothing where one call was all."""
-    if spread.samples == 1:
-        return "one call"
-    unit, size = unit_of(spread.median)
-    return f"{digits(spread.least / size)} to {digits(spread.most / size)} {unit}"
+def _seconds(*times: float) -> str:
+    """One time, or the first and the last one, with the unit of the largest."""
+    known = (one for one in _UNITS if abs(times[-1]) >= one[1])
+    unit, size = next(known, _UNITS[-1])
+    return f"{' to '.join(_digits(one / size) for one in times)} {unit}"
 
 
 def _runs(spread: Spread) -> str:
@@ -46,7 +38,7 @@ def _runs(spread: Spread) -> str:
     return f"{spread.samples}{calls}"
 
 
-def provenance_words(facts: Provenance) -> str:
+def _where(facts: Provenance) -> str:
     """One line: device, versions, date."""
     devices = f"{facts.device_count} {facts.device_kind}"
     if facts.platform != facts.device_kind:
@@ -57,50 +49,34 @@ def provenance_words(facts: Provenance) -> str:
     )
 
 
-_STAGE_WORDS = {"load": "load from cache", "first": "first call"}
-
-
-def _measurement_rows(result: Measurement) -> list[tuple[str, ...]]:
-    head = ("stage", "median", "95% interval", "minimum", "runs")
-    return [
-        head,
-        *(
-            (
-                _STAGE_WORDS.get(name, name),
-                seconds_words(spread.median),
-                _between(spread),
-                seconds_words(spread.minimum),
-                _runs(spread),
-            )
-            for name, spread in result.stages.items()
-        ),
-    ]
-
-
-def _comparison_rows(result: Comparison) -> list[tuple[str, ...]]:
-    head = ("candidate", "median", "minimum", f"time / {result.baseline}")
-    rows: list[tuple[str, ...]] = [(*head, "95% interval", "rounds")]
-    for name, spread in result.times.items():
-        times = seconds_words(spread.median), seconds_words(spread.minimum)
-        ratio = result.ratios[name]
-        cells = ("1", "")
-        if name != result.baseline:
-            interval = f"{digits(ratio.least)} to {digits(ratio.most)}"
-            cells = digits(ratio.median), interval
-        rows.append((name, *times, *cells, _runs(spread)))
-    return rows
-
-
 def _parts(result: Any) -> tuple[str, list[tuple[str, ...]], list[str]]:
     """A title, the table's rows with its head, and the lines below it."""
+    rows: list[tuple[str, ...]]
     if hasattr(result, "ratios"):
-        title, rows = "", _comparison_rows(result)
+        title, head = (
+            "",
+            ("candidate", "median", "minimum", f"time / {result.baseline}"),
+        )
+        rows = [(*head, "95% interval", "rounds")]
+        for name, one in result.times.items():
+            ratio, cells = result.ratios[name], ("1", "")
+            if name != result.baseline:
+                interval = f"{_digits(ratio.least)} to {_digits(ratio.most)}"
+                cells = _digits(ratio.median), interval
+            times = _seconds(one.median), _seconds(one.minimum)
+            rows.append((name, *times, *cells, _runs(one)))
     else:
-        title, rows = result.name, _measurement_rows(result)
+        title = result.name
+        rows = [("stage", "median", "95% interval", "minimum", "runs")]
+        for name, one in result.stages.items():
+            interval = _seconds(one.least, one.most)
+            interval = "one call" if one.samples == 1 else interval
+            label, middle = _STAGE_WORDS.get(name, name), _seconds(one.median)
+            rows.append((label, middle, interval, _seconds(one.minimum), _runs(one)))
     below = [result.note] * bool(result.note)
     if not result.reached:
         below.append("the precision asked for was not reached in the budget")
-    return title, rows, [*below, provenance_words(result.provenance)]
+    return title, rows, [*below, _where(result.provenance)]
 
 
 def as_text(result: Any) -> str:

@@ -26,6 +26,14 @@ _OPAQUE = (
     str, bytes, int, float, complex, bool, type(None), type, types.ModuleType,
     types.CodeType, types.FrameType, np.ndarray, np.generic,
 )  # fmt: skip
+# What these hold is in neither their attributes nor their slots.
+_HOLDS: dict[type, tuple[str, ...]] = {
+    types.CellType: ("cell_contents",),
+    functools.partial: ("func", "args", "keywords"),
+    types.MethodType: ("__self__",),
+    types.BuiltinMethodType: ("__self__",),
+}
+_COUNTED = (list, tuple, dict, set, frozenset, deque)
 
 # How to get from a value to one inside it.
 Path = tuple[Callable[[Any], Any], ...]
@@ -58,11 +66,8 @@ def _inside(value: Any) -> Iterator[tuple[str, Callable[[Any], Any]]]:
         for kind in type(value).__mro__:
             slots = kind.__dict__.get("__slots__", ())
             names += (slots,) if isinstance(slots, str) else slots
-        # These hold something that is in neither.
-        names += ["cell_contents"] * isinstance(value, types.CellType)
-        names += ["func", "args", "keywords"] * isinstance(value, functools.partial)
-        is_method = isinstance(value, types.MethodType | types.BuiltinMethodType)
-        names += ["__self__"] * is_method
+        for known, held in _HOLDS.items():
+            names += held if isinstance(value, known) else ()
         yield from ((f".{name}", attrgetter(name)) for name in names)
 
 
@@ -117,24 +122,21 @@ def _roots(fn: Any, args: Any, kwargs: Any) -> dict[str, Any]:
         if isinstance(layer, functools.partial):
             found["a bound argument"] = (layer.args, layer.keywords)
         elif isinstance(layer, types.FunctionType):
-            found |= _named_in(layer)
+            code, known = layer.__code__, layer.__globals__
+            cells = zip(code.co_freevars, layer.__closure__ or (), strict=True)
+            found |= {k: reach(c, (attrgetter("cell_contents"),)) for k, c in cells}
+            named = {k: known[k] for k in code.co_names if k in known}
+            found |= {k: one for k, one in named.items() if not _is_code(one)}
         elif isinstance(layer, types.MethodType | types.BuiltinMethodType):
-            if not isinstance(layer.__self__, types.ModuleType):
-                found["self"] = layer.__self__
-        elif not isinstance(layer, type) and not _functions.is_jitted(layer):
+            found["self"] = layer.__self__
+        elif not _functions.is_jitted(layer) and not _is_code(layer):
             found["self"] = layer
     return found
 
 
-def _named_in(fn: types.FunctionType) -> dict[str, Any]:
-    cells = zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True)
-    found = {name: reach(cell, (attrgetter("cell_contents"),)) for name, cell in cells}
-    known = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType)
-    for name in fn.__code__.co_names:
-        value = fn.__globals__.get(name)
-        if value is not None and not isinstance(value, known):
-            found[name] = value
-    return found
+def _is_code(value: Any) -> bool:
+    known = type | types.ModuleType | types.FunctionType | types.BuiltinFunctionType
+    return isinstance(value, known)
 
 
 def _token(value: Any) -> Any:
@@ -146,7 +148,7 @@ def _token(value: Any) -> Any:
         return zlib.crc32(np.ascontiguousarray(value).tobytes()) if is_small else None
     if isinstance(value, bool | int | float | complex | str | bytes | np.generic):
         return type(value), repr(value)
-    if isinstance(value, list | tuple | dict | set | frozenset | deque):
+    if isinstance(value, _COUNTED):
         return len(value)
     if inspect.isgenerator(value):
         return 0 if value.gi_frame is None else 1
@@ -159,34 +161,46 @@ class State:
 
     def __init__(self, fn: Any, args: Any, kwargs: Any) -> None:
         self._roots = _roots(fn, args, kwargs)
-        self._kept: list[Any] = []  # so that no other array gets an old one's identity
-        self._before = {name: token for name, _, token, _ in self._all()}
+        # The values stay alive, so that no other array gets an old one's identity.
+        self._before = {name: (_token(one), one) for name, _, one in self._all()}
 
-    def _all(self) -> Iterator[tuple[str, Callable[[], Any], Any, Any]]:
-        """Each value: its name, how to get it again, its token, and itself."""
+    def _all(self) -> Iterator[tuple[str, Callable[[], Any], Any]]:
+        """Each value: its name, how to get it again, and itself."""
         for name, root in self._roots.items():
             for label, path, one in everything(root, name):
-                self._kept.append(one)
-                yield label, functools.partial(reach, root, path), _token(one), one
+                yield label, functools.partial(reach, root, path), one
 
-    def changed(self) -> dict[str, Callable[[], Any]]:
+    def changed(self) -> dict[str, tuple[Callable[[], Any], bool]]:
         """What is another by now: arrays, numbers, the lengths of containers.
 
         Of a container that has another length, only itself.
 
+        Returns:
+            How to get each value again, by name, and whether it is an equal array, as
+            Flax NNX puts into a model that a call only reads.
+
         Raises:
             ValueError: the call used something up: the next one is another call.
         """
-        found: dict[str, Callable[[], Any]] = {}
-        for name, get, now, value in self._all():
-            before = self._before.get(name)
+        found: dict[str, tuple[Callable[[], Any], bool]] = {}
+        for name, get, value in self._all():
+            before, old = self._before.get(name, (None, None))
+            now = _token(value)
             if now == before or is_of(name, found):
                 continue
-            found[name] = get
-            is_counted = isinstance(value, list | dict | set | deque) or is_lazy(value)
+            found[name] = get, _is_equal(old, value)
+            is_counted = isinstance(value, _COUNTED) or is_lazy(value)
             if is_counted and before is not None and now < before:
                 raise ValueError(
                     f"a call uses up {name}: the next one would be another call. Make "
                     "it anew in each, such as measure(lambda: f(list(items)))"
                 )
         return found
+
+
+def _is_equal(old: Any, new: Any) -> bool:
+    """Whether both are arrays with the same contents."""
+    if not (is_concrete(old) and is_concrete(new)) or old.is_deleted():
+        return False
+    is_alike = (old.shape, old.dtype) == (new.shape, new.dtype)
+    return is_alike and bool((old == new).all())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from types import ModuleType
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 from .. import _functions
@@ -30,7 +29,6 @@ class Watched(Protocol[P, R]):
 
 
 Fun = Callable[..., Any]
-Ignored = str | ModuleType | Fun
 
 
 @overload
@@ -43,9 +41,7 @@ def watch(
     /,
     *,
     only: Fun | Sequence[Fun] | None = None,
-    ignore: Ignored | Sequence[Ignored] = (),
     max_traces: int | None = None,
-    times: bool = False,
 ) -> Log: ...
 
 
@@ -54,9 +50,7 @@ def watch(
     /,
     *,
     only: Fun | Sequence[Fun] | None = None,
-    ignore: Ignored | Sequence[Ignored] = (),
     max_traces: int | None = None,
-    times: bool = False,
 ) -> Any:
     """Count how often functions are traced and compiled, and say why.
 
@@ -72,17 +66,14 @@ def watch(
     Args:
         fn: the function to decorate, jitted or to be jitted.
         only: count these functions and no other.
-        ignore: do not count these: functions, modules, or names of modules such as
-            ``"diffrax"``, with all that is in them.
         max_traces: raise :class:`RetraceError`, with the reason, in the call that
             would trace a function more often than this.
-        times: show seconds in the table: of each trace, and of compiling.
 
     Returns:
         `fn` itself, with a `log` attribute; or a `Log`.
 
     Raises:
-        TypeError: `fn`, `only` or `ignore` is no function, or cannot carry a log.
+        TypeError: `fn` or `only` is no function, or cannot carry a log.
         ValueError: `max_traces` is no whole number of at least 1, or `only` is empty.
         RuntimeError: this version of JAX hides what is needed.
 
@@ -101,27 +92,36 @@ def watch(
         Reason(kind='new shape', text='x was float32[3], now float32[4]')
     """
     if fn is not None:
-        return _decorated(fn, only, ignore, max_traces)
+        if only is not None or max_traces is not None:
+            raise TypeError("watch takes a function to decorate, or options, not both")
+        return _decorated(fn)
     if max_traces is not None and not (type(max_traces) is int and max_traces >= 1):
         raise ValueError(f"max_traces must be 1 or more, got {max_traces!r}")
-    return Log(
-        _chosen(only), times, ignore=_ignored(ignore), max_traces=max_traces
-    ).start()
+    chosen = None
+    if only is not None:
+        many: Any = only if isinstance(only, Iterable) else [only]
+        chosen = [only] if callable(only) else list(many)
+    if chosen == []:
+        raise ValueError(
+            "only is empty: nothing would be counted. Leave it out to watch everything"
+        )
+    for one in chosen or ():
+        if not callable(one):
+            raise TypeError(f"watch needs functions, got {type(one).__name__} in only")
+    return Log(chosen, max_traces).start()
 
 
-def _decorated(fn: Any, only: Any, ignore: Any, max_traces: Any) -> Any:
+def _decorated(fn: Any) -> Any:
     if not callable(fn):
         raise TypeError(
             f"watch needs a function, got {type(fn).__name__}. Decorate a function, or "
             "write `with watch() as log:` around the calls"
         )
-    if only is not None or ignore != () or max_traces is not None:
-        raise TypeError(
-            "watch takes a function to decorate, or options such as `only`, not both"
-        )
     log = Log([fn])
     try:
-        _attach(fn, log)
+        # Fields of a library's frozen wrapper stay, and the log is added.
+        put = object.__setattr__ if _functions.is_jitted(fn) else setattr
+        put(fn, "log", log)
     except AttributeError:
         raise TypeError(
             f"a {type(fn).__name__} cannot carry a log: write "
@@ -129,40 +129,3 @@ def _decorated(fn: Any, only: Any, ignore: Any, max_traces: Any) -> Any:
         ) from None
     log.start()
     return fn
-
-
-def _attach(fn: Any, log: Log) -> None:
-    try:
-        fn.log = log
-    except AttributeError:
-        # A frozen wrapper of a library: its fields stay, and the log is added.
-        if not _functions.is_jitted(fn):
-            raise
-        object.__setattr__(fn, "log", log)
-
-
-def _chosen(only: Any) -> list[Fun] | None:
-    if only is None:
-        return None
-    is_many = isinstance(only, Iterable) and not callable(only)
-    functions = list(only) if is_many else [only]
-    if not functions:
-        raise ValueError(
-            "only is empty: nothing would be counted. Leave it out to watch everything"
-        )
-    for fun in functions:
-        if not callable(fun):
-            raise TypeError(f"watch needs functions, got {type(fun).__name__} in only")
-    return functions
-
-
-def _ignored(ignore: Any) -> list[str | Fun]:
-    items = ignore if isinstance(ignore, list | tuple | set | frozenset) else [ignore]
-    found = [one.__name__ if isinstance(one, ModuleType) else one for one in items]
-    for one in found:
-        if not (isinstance(one, str) or callable(one)):
-            kind = type(one).__name__
-            raise TypeError(
-                f"watch ignores functions, modules and their names, got a {kind}"
-            )
-    return found

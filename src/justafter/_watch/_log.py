@@ -13,10 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .. import _functions, _internals
-from ._passed import joined, passed
 from ._record import Compilation, Record, Trace
 from ._show import as_html, as_text, named, names_of
-from ._signature import signature_of, weak_reference
+from ._signature import passed, signature_of, weak_reference
 from ._why import FIRST, UNKNOWN, Reason, why
 
 Fun = Callable[..., Any]
@@ -59,7 +58,7 @@ class Identity:
     qualname: str
     module: str
     source: Any
-    path: str
+    path: str = ""
     # The object that a method is bound to, and the code of functions closed over.
     owner: Any = None
     holds: tuple[Any, ...] = ()
@@ -71,69 +70,63 @@ class Identity:
         return self.module, self.qualname, self.source, self.holds
 
     @property
+    def place(self) -> tuple[str, int]:
+        return self.path, getattr(self.source, "co_firstlineno", 0)
+
+    @property
     def is_jax(self) -> bool:
         return self.module.partition(".")[0] in ("jax", "jaxlib")
 
 
 def identity(fun: Any) -> Identity:
     """Find a function's names and where it is defined."""
-    *_, plain = _functions.layers(fun)
+    layers = list(_functions.layers(fun))
+    plain = layers[-1]
     code = getattr(plain, "__code__", None)
-    if inspect.isbuiltin(plain):
-        module = str(plain.__module__ or "")
-        return Identity(plain.__name__, plain.__qualname__, module, plain, "")
-    if code is None:  # an object without Python code
-        kind = plain if isinstance(plain, type) else type(plain)
-        return Identity(
-            kind.__name__, kind.__qualname__, str(kind.__module__), kind, ""
-        )
-    named = next((f for f in _functions.layers(fun) if hasattr(f, "__name__")), plain)
-    name, qualname = named.__name__, getattr(named, "__qualname__", named.__name__)
-    if named is plain and not isinstance(fun, types.FunctionType | types.MethodType):
-        owner = next((f for f in _functions.layers(fun) if _is_object(f)), None)
-        if owner is not None:
-            name, qualname = type(owner).__name__, type(owner).__qualname__
-    module = str(getattr(plain, "__module__", "") or "")
-    path, owner, holds = code.co_filename, _owner(fun), _held(plain)
-    return Identity(name, qualname, module, code, path, owner=owner, holds=holds)
-
-
-def _owner(fun: Any) -> Any:
-    """The object whose method a function is, so that no other object's is meant."""
-    for layer in _functions.layers(fun):
-        if isinstance(layer, types.MethodType):
-            return layer.__self__
-        if _is_object(layer) and not _functions.is_jitted(layer):
-            return layer
-    return None
-
-
-def _held(plain: Any) -> tuple[Any, ...]:
-    """The code of the functions that a wrapper without a name of its own calls."""
+    if code is None:  # a builtin, or an object without Python code
+        is_named = inspect.isbuiltin(plain) or isinstance(plain, type)
+        kind = plain if is_named else type(plain)
+        module = str(kind.__module__ or "")
+        return Identity(kind.__name__, kind.__qualname__, module, kind)
+    label = next((one for one in layers if hasattr(one, "__name__")), plain)
+    # The object whose method a function is, so that no other object's is meant.
+    owners = (
+        one.__self__ if isinstance(one, types.MethodType) else one
+        for one in layers
+        if isinstance(one, types.MethodType)
+        or (_is_object(one) and not _functions.is_jitted(one))
+    )
+    if label is plain and not isinstance(fun, types.FunctionType | types.MethodType):
+        label = next((type(one) for one in layers if _is_object(one)), plain)
+    # A wrapper without a name of its own goes by the functions that it calls.
     cells = getattr(plain, "__closure__", None) or ()
     held = (getattr(cell, "cell_contents", None) for cell in cells)
-    functions = (one for one in held if isinstance(one, types.FunctionType))
-    return tuple(one.__code__ for one in functions if one is not plain)
+    holds = tuple(
+        one.__code__
+        for one in held
+        if isinstance(one, types.FunctionType) and one is not plain
+    )
+    return Identity(
+        label.__name__,
+        getattr(label, "__qualname__", label.__name__),
+        str(getattr(plain, "__module__", "") or ""),
+        code,
+        code.co_filename,
+        next(owners, None),
+        holds,
+    )
 
 
 def _is_object(fun: Any) -> bool:
     """Whether a callable is an object of a class with `__call__`, and no wrapper."""
     known = types.FunctionType | types.MethodType | types.BuiltinFunctionType
-    return (
-        not isinstance(fun, known)
-        and not hasattr(fun, "func")
-        and getattr(fun, "__wrapped__", None) is None
-    )
+    is_wrapper = hasattr(fun, "func") or getattr(fun, "__wrapped__", None) is not None
+    return not isinstance(fun, known) and not is_wrapper
 
 
 def _same(a: Any, b: Any) -> bool:
     methods = isinstance(a, types.MethodType) and isinstance(b, types.MethodType)
     return a is b or (methods and bool(a == b))
-
-
-def _is_made_of_a_jit(fun: Any) -> bool:
-    """Whether a jitted function is inside, which JAX tells of when its body runs."""
-    return any(map(_functions.is_jitted, _functions.layers(fun)))
 
 
 def _is_readers(fun: Any) -> bool:
@@ -149,20 +142,17 @@ def _is_readers(fun: Any) -> bool:
 def _is_wrapper(fun: Any) -> bool:
     """Whether a function is a library's that goes by the name of what it calls."""
     found = identity(fun)
-    named = getattr(found.source, "co_name", found.name)
+    own_name = getattr(found.source, "co_name", found.name)
     is_library = bool(found.path) and _functions.is_library(found.path)
-    return is_library and not found.is_jax and named != found.name
+    return is_library and not found.is_jax and own_name != found.name
 
 
-def carried(fun: Fun, args: Sequence[Any]) -> Any | None:
+def _carried(fun: Fun, args: Sequence[Any]) -> Any | None:
     """The function that a library's wrapper of the same name calls, if it shows it.
 
     Libraries that sort arguments into arrays and the rest give `jax.jit` a function
-    of their own, and pass the user's among the static arguments. `jax.pmap` does
-    the same with what it maps.
+    of their own, and pass the user's among the static arguments.
     """
-    if (mapped := _internals.mapped(fun)) is not None:
-        return mapped
     if not _is_wrapper(fun):
         return None
     name, queue = getattr(fun, "__name__", None), list(args)
@@ -182,10 +172,18 @@ def carried(fun: Fun, args: Sequence[Any]) -> Any | None:
     return None
 
 
-def place() -> str:
+def _place() -> str:
     """File and line of the reader's code that we are called from, or empty."""
     found = _functions.caller()
     return f"{_functions.file_label(found[0])}:{found[1]}" if found else ""
+
+
+def _guarded(explain: Callable[[], Any]) -> Any:
+    """What explains a count, or None: values of the reader's may refuse to be read."""
+    try:
+        return explain()
+    except Exception:
+        return None
 
 
 class Log(Mapping[str, Record]):
@@ -203,21 +201,13 @@ class Log(Mapping[str, Record]):
     def __init__(
         self,
         only: Sequence[Fun] | None = None,
-        times: bool = False,
-        *,
-        ignore: Sequence[str | Fun] = (),
         max_traces: int | None = None,
     ):
         self._lock = threading.RLock()
         # Of one code, a record for each living object whose method it is.
         self._records: dict[Any, list[tuple[Callable[[], Any], Record]]] = {}
         self._only = None if only is None else [_functions.unjitted(f) for f in only]
-        self._ignored = tuple(one for one in ignore if isinstance(one, str))
-        self._ignored_functions = [
-            _functions.unjitted(one) for one in ignore if not isinstance(one, str)
-        ]
         self._max_traces = max_traces
-        self._times = times
         self._order: list[Record] = []
         self._reference: Callable[[], Any] | None = None
         self.eager: Counter[str] = Counter()
@@ -256,15 +246,20 @@ class Log(Mapping[str, Record]):
             _guarded(lambda: self._remember(record, call))
             if self._max_traces is not None and record.traces >= self._max_traces:
                 reasons = self._explained(record, call, False)[1]
-                raise RetraceError(_too_often(record, reasons), reasons)
+                where, count = _place(), record.traces
+                raise RetraceError(
+                    f"{record.qualname} would be traced again"
+                    f"{f' by {where}' if where else ''}, after "
+                    f"{'once' if count == 1 else f'{count} times'}: "
+                    f"{'; '.join(map(str, reasons))}",
+                    reasons,
+                )
 
     def _remember(self, record: Record, call: _internals.JitCall) -> None:
         """Know what JAX traced of this function before the log began."""
         if not any(old.fun() is call.fun for old in record._signatures):
-            record._signatures.extend(
-                signature_of(old, arguments=joined(old.args))
-                for old in _internals.earlier_calls(call)
-            )
+            earlier = map(signature_of, _internals.earlier_calls(call))
+            record._signatures.extend(earlier)
 
     def traced(
         self, call: _internals.JitCall, seconds: float, error: str | None
@@ -275,8 +270,8 @@ class Log(Mapping[str, Record]):
         with self._lock:
             record = self._record(found)
             text, reasons = self._explained(record, call, error is not None)
-            number = record.traces + 1
-            record.history.append(Trace(number, text, reasons, seconds, error, place()))
+            number, where = record.traces + 1, _place()
+            record.history.append(Trace(number, text, reasons, seconds, error, where))
 
     def _counted(self, call: _internals.JitCall) -> Identity | None:
         """What a run of a body counts for; None for what is not watched.
@@ -286,7 +281,8 @@ class Log(Mapping[str, Record]):
         found = self._wanted(call.fun, call.args)
         if found is None or (found.is_jax and self._only is None):
             return found
-        return None if _is_made_of_a_jit(call.fun) else found
+        is_around = any(map(_functions.is_jitted, _functions.layers(call.fun)))
+        return None if is_around else found
 
     def _explained(
         self, record: Record, call: _internals.JitCall, raised: bool
@@ -309,10 +305,10 @@ class Log(Mapping[str, Record]):
         with self._lock:
             record = self._compiled_record(name, run)
             if record is not None:
-                number = record.compilations + 1
+                number, where = record.compilations + 1, _place()
                 reasons = _guarded(lambda: record._why_compiled(run)) or (UNKNOWN,)
                 record.compiled.append(
-                    Compilation(number, reasons, seconds, loaded, place())
+                    Compilation(number, reasons, seconds, loaded, where)
                 )
 
     def _compiled_record(
@@ -320,65 +316,49 @@ class Log(Mapping[str, Record]):
     ) -> Record | None:
         if run is not None and run.fun is not None:
             found = self._wanted(run.fun, run.args)
-            if found is None:
-                self._count_eager(name, run.fun)
+            if found is None and self._only is None and identity(run.fun).is_jax:
+                self.eager[name] += 1
             return None if found is None else self._record(found)
         # A backward pass, or ahead of time: only the name is known, and the place.
-        named = [r for r in self.records if r.name == name]
+        same = [r for r in self.records if r.name == name]
         path, line = run.place if run is not None and run.place else ("", 0)
-        defined = [r for r in named if r._place == (path, line)]
-        traced = [r for r in named if r.history or self._only is not None]
+        defined = [r for r in same if r._place == (path, line)]
+        traced = [r for r in same if r.history or self._only is not None]
         if defined or traced:
             return (defined or traced)[-1]
+        if self._only is not None:
+            return None
         if path and _functions.is_library(path) and not _functions.package_of(path):
             path = ""
-        if self._only is not None or (run is not None and not path):
-            if self._only is None:
-                self.eager[name] += 1
+        if run is not None and not path:
+            self.eager[name] += 1
             return None
         found = Identity(name, name, "", (path, line, name), path)
-        return None if self._is_ignored(found, None) else self._record(found)
-
-    def _count_eager(self, name: str, fun: Fun) -> None:
-        if self._only is None and identity(fun).is_jax:
-            self.eager[name] += 1
+        return self._record(found)
 
     def _wanted(self, fun: Fun, args: Sequence[Any]) -> Identity | None:
         """The identity to count a function under; None if it is not watched."""
-        hidden = carried(fun, args)
+        hidden = _carried(fun, args)
         links = list(_functions.layers(fun if hidden is None else hidden))
         if self._only is None:
             found = identity(links[0])
             is_readers = _internals.is_called_by_reader()
             owner = found.owner if hidden is None else None
             found = replace(found, owner=owner, is_readers=is_readers)
-            if found.is_jax and not _is_readers(fun):
-                return None
-            return None if self._is_ignored(found, links) else found
+            return None if found.is_jax and not _is_readers(fun) else found
         for root in self._only:
             if any(_same(root, link) for link in links):
                 return identity(root)
-        if hidden is not None:  # a gradient, say, that the library jits
-            for root in self._only:
-                if any(_same(links[-1], layer) for layer in _functions.layers(root)):
-                    return identity(root)
-        elif _is_wrapper(fun):  # it does not show what it calls, and has its name
-            name = getattr(fun, "__qualname__", None)
-            return next(
-                (i for i in map(identity, self._only) if i.qualname == name), None
-            )
+        for root in self._only:
+            if hidden is not None:  # a gradient, say, that the library jits
+                inside = _functions.layers(root)
+                is_root = any(_same(links[-1], layer) for layer in inside)
+            else:  # it does not show what it calls, and has its name
+                name = getattr(fun, "__qualname__", None)
+                is_root = _is_wrapper(fun) and identity(root).qualname == name
+            if is_root:
+                return identity(root)
         return None
-
-    def _is_ignored(self, found: Identity, links: Sequence[Any] | None) -> bool:
-        modules = {found.module, _functions.package_of(found.path)}
-        by_name = any(
-            module == one or module.startswith(f"{one}.")
-            for module in modules
-            for one in self._ignored
-        )
-        return by_name or any(
-            _same(one, link) for one in self._ignored_functions for link in links or ()
-        )
 
     def _record(self, found: Identity) -> Record:
         with self._lock:
@@ -388,14 +368,8 @@ class Log(Mapping[str, Record]):
                 if owner() is found.owner or owner() is None:
                     entries[i] = (weak_reference(found.owner), record)
                     return record
-            line = getattr(found.source, "co_firstlineno", 0)
-            record = Record(
-                found.name,
-                found.qualname,
-                found.module,
-                library="" if found.is_readers else _functions.package_of(found.path),
-                _place=(found.path, line),
-            )
+            library = "" if found.is_readers else _functions.package_of(found.path)
+            record = _new_record(found, library)
             entries.append((weak_reference(found.owner), record))
             self._order.append(record)
             return record
@@ -425,7 +399,8 @@ class Log(Mapping[str, Record]):
     def __getitem__(self, key: str | Fun) -> Record:
         if callable(key):
             return self._of_function(key)
-        found = [r for name, r in named(self.records).items() if name == key]
+        known = named(self.records)
+        found = [known[key]] if key in known else []
         found = found or [record for record in self.records if key in names_of(record)]
         if len(found) == 1:
             return found[0]
@@ -446,28 +421,23 @@ class Log(Mapping[str, Record]):
         mine = identity(_functions.unjitted(fun))
         with self._lock:
             entries = self._records.get(mine.key, [])
-            same = [r for owner, r in entries if owner() is mine.owner]
-            known = [
-                r for r in same or [r for _, r in entries] if r.traces or r.compilations
-            ]
-        if len(known) == 1:
-            return known[0]
-        if known:
+        same = [r for owner, r in entries if owner() is mine.owner]
+        same = same or [r for _, r in entries]
+        known = [r for r in same if r.traces or r.compilations]
+        if len(known) > 1:
             raise KeyError(
                 f"{mine.qualname} was called on {len(known)} objects: ask with the "
                 "bound method, log[object.method]"
             )
-        if self._only is None and mine.is_jax:
+        if not known and self._only is None and mine.is_jax:
             raise KeyError(
                 f"{mine.qualname} is one of JAX's own functions, which this log leaves "
                 "out unless you jit them: count it with watch(only=fn)"
             )
         # A library's wrapper of a callable object has the object's name.
         alike = [r for r in self.records if r.library and r.qualname == mine.qualname]
-        if len(alike) == 1:
-            return alike[0]
-        line = getattr(mine.source, "co_firstlineno", 0)
-        return Record(mine.name, mine.qualname, mine.module, _place=(mine.path, line))
+        found = known or (alike if len(alike) == 1 else [])
+        return found[0] if found else _new_record(mine)
 
     def __contains__(self, key: object) -> bool:
         return any(key in names_of(record) for record in self.records)
@@ -478,39 +448,18 @@ class Log(Mapping[str, Record]):
     def __len__(self) -> int:
         return len(self.records)
 
-    def table(self, *, times: bool | None = None) -> str:
-        """The log as aligned text.
-
-        Args:
-            times: also show how long each trace took, and all compilations.
-        """
-        return as_text(self, self._times if times is None else times)
-
     def __repr__(self) -> str:
-        return self.table()
+        return as_text(self)
 
     def _repr_html_(self) -> str:
-        return as_html(self, self._times)
+        return as_html(self)
 
 
-def _guarded(explain: Callable[[], Any]) -> Any:
-    """What explains a count, or None: values of the reader's may refuse to be read."""
-    try:
-        return explain()
-    except Exception:
-        return None
+def _new_record(of: Identity, library: str = "") -> Record:
+    return Record(of.name, of.qualname, of.module, library=library, _place=of.place)
 
 
 def _described(record: Record) -> str:
     path, line = record._place
     where = f" ({_functions.file_label(path)}:{line})" if path else ""
     return f"{record.module}.{record.qualname}{where}"
-
-
-def _too_often(record: Record, reasons: tuple[Reason, ...]) -> str:
-    where, count = place(), record.traces
-    seen = "once" if count == 1 else f"{count} times"
-    return (
-        f"{record.qualname} would be traced again{f' by {where}' if where else ''}, "
-        f"after {seen}: {'; '.join(map(str, reasons))}"
-    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import jax
 
@@ -107,41 +106,35 @@ class Record:
     def _why_compiled(self, run: _internals.JitRun | None) -> tuple[Reason, ...]:
         """The reasons of the trace that a program is made of, or its own."""
         placed = placements(run) if run is not None else ()
-        is_inside = any(not place for _, place in placed)
-        if run is None or run.fun is None or is_inside:
+        fresh = [one for one in self._signatures if not one.placed]
+        if run is None or run.fun is None or not all(place for _, place in placed):
             # Made of a trace: the newest that was not compiled is compiled with it.
-            newest = next((s for s in reversed(self._signatures) if not s.placed), None)
-            return _compile(newest, ()) or (_TRANSFORMED,)
-        types = [_type(leaf) for leaf in run.leaves]
+            return _compiled(fresh, ()) or (_TRANSFORMED,)
+        avals = [jax.typeof(leaf) for leaf in run.leaves]
+        types = [(tuple(aval.shape), str(aval.dtype)) for aval in avals]
         same = [
             one
-            for one in reversed(self._signatures)
+            for one in self._signatures
             if one.fun() is run.fun
             and [(leaf.shape, leaf.dtype) for leaf in one.leaves.values()] == types
         ]
-        fresh = next((one for one in same if not one.placed), None)
-        if fresh is not None or not same:
-            first = () if self.compiled or self.history else (FIRST,)
-            return _compile(fresh, placed) or first or (_AS_IT_IS,)
-        known = next((p for p in reversed(same[0].placed) if p), None)
-        same[0].placed.append(placed)
-        if known is None:
-            return (_AS_IT_IS,)
-        return (why_moved(placed, known) or _DROPPED,)
+        if reasons := _compiled([one for one in same if not one.placed], placed):
+            return reasons
+        if not same:
+            return (_AS_IT_IS if self.compiled or self.history else FIRST,)
+        known = next((p for p in reversed(same[-1].placed) if p), None)
+        same[-1].placed.append(placed)
+        return (_AS_IT_IS if known is None else why_moved(placed, known) or _DROPPED,)
 
 
-def _compile(
-    trace: Signature | None, placed: tuple[Placement, ...]
+def _compiled(
+    fresh: list[Signature], placed: tuple[Placement, ...]
 ) -> tuple[Reason, ...]:
-    if trace is None:
-        return ()
-    trace.placed.append(placed)
-    return trace.reasons
-
-
-def _type(leaf: Any) -> tuple[tuple[int, ...], str]:
-    aval = jax.typeof(leaf)
-    return tuple(aval.shape), str(aval.dtype)
+    """The reasons of the newest trace that was not compiled yet, and now is."""
+    for trace in fresh[-1:]:
+        trace.placed.append(placed)
+        return trace.reasons
+    return ()
 
 
 _TRANSFORMED = Reason(

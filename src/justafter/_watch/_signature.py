@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -11,16 +12,17 @@ from typing import Any
 import jax
 
 from .. import _functions, _internals
-from ._passed import named_leaves, passed
 from ._words import equal, mesh_words, words
 
+Fun = Callable[..., Any]
 # The name of an argument and where its array lives.
 Placement = tuple[str, str]
+LOOSE = "not committed"
 
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """An array among the arguments, as its type has it."""
+    """An array among the arguments, by its type."""
 
     shape: tuple[int, ...]
     dtype: str
@@ -38,21 +40,6 @@ class Leaf:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
-    """How many arguments were passed by position, and which by name."""
-
-    positional: int
-    named: tuple[str, ...]
-    static: tuple[str, ...]  # the static arguments that were passed, not defaulted
-
-    def __str__(self) -> str:
-        parts = [f"{self.positional} by position"] * bool(self.positional)
-        parts += [f"{', '.join(self.named)} by name"] * bool(self.named)
-        parts += self.static
-        return ", ".join(parts) or "no arguments"
-
-
-@dataclass(frozen=True, slots=True)
 class Signature:
     """All that a trace depends on."""
 
@@ -62,7 +49,8 @@ class Signature:
     static: dict[str, Any]
     tree: Any
     names: tuple[str, ...]  # of the dynamic arguments passed by position
-    form: Form
+    form: str  # how many of them there are, and which were passed by name
+    static_form: str  # the static arguments that were passed, not defaulted
     context: dict[str, Any]
     raised: bool
     passed: Signature | None = None  # before a library took the arguments apart
@@ -79,64 +67,6 @@ class Signature:
         return ", ".join(shown + static) or "no arguments"
 
 
-def mesh_place(sharding: Any) -> str:
-    """A sharding's mesh and spec in words; an empty text where it names no mesh."""
-    mesh = getattr(sharding, "mesh", None)
-    if mesh is None or not mesh.shape:
-        return ""
-    return f"{_spec(sharding.spec)} on {mesh_words(mesh)}"
-
-
-def _spec(spec: Any) -> str:
-    axes = [repr(axis) for axis in spec]
-    while axes and axes[-1] == "None":
-        axes.pop()
-    return f"P({', '.join(axes)})"
-
-
-def place(leaf: Any) -> str:
-    """Where an array lives, in words, and whether it is bound to be there."""
-    if isinstance(leaf, jax.core.Tracer):
-        return ""
-    if not isinstance(leaf, jax.Array):
-        return "on the host"
-    if on_mesh := mesh_place(leaf.sharding):
-        return on_mesh
-    devices: Any = leaf.sharding.device_set
-    names = sorted(f"{one.platform}:{one.id}" for one in devices)
-    where = f"on {' and '.join(names)}"
-    return where if leaf.committed else f"{where}, not committed"
-
-
-def placements(run: _internals.JitRun) -> tuple[Placement, ...]:
-    """Where the arrays of a call live, by the names of the arguments."""
-    names = run.arg_names or tuple(f"leaf {i}" for i in range(len(run.leaves)))
-    whole = passed(run.fun) if run.fun is not None else None
-    known = {id(leaf): name for name, leaf in named_leaves(whole or {})}
-    return tuple(
-        (known.get(id(leaf), name) or f"leaf {i}", _bound_for(leaf))
-        for i, (name, leaf) in enumerate(zip(names, run.leaves, strict=False))
-    )
-
-
-def _bound_for(leaf: Any) -> str:
-    """Where a call puts an array: from the host, where an uncommitted one would be."""
-    if isinstance(leaf, jax.Array | jax.core.Tracer):
-        return place(leaf) + _layout(leaf)
-    device: Any = jax.config.jax_default_device or jax.devices()[0]
-    if isinstance(device, str):
-        device = jax.devices(device)[0]
-    return f"on {device.platform}:{device.id}, not committed"
-
-
-def _layout(leaf: Any) -> str:
-    """The order of an array's axes in memory, where it is not the usual one."""
-    layout = getattr(getattr(leaf, "format", None), "layout", None)
-    order = tuple(getattr(layout, "major_to_minor", None) or ())
-    usual = order == tuple(range(len(order)))
-    return "" if usual else f", axes in the order {order}"
-
-
 def weak_reference(value: Any) -> Callable[[], Any]:
     """A reference that keeps nothing alive, where the object allows one."""
     try:
@@ -145,74 +75,54 @@ def weak_reference(value: Any) -> Callable[[], Any]:
         return lambda: value
 
 
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    """A call's arguments, the static ones apart."""
-
-    dynamic: list[Any]
-    named: dict[str, Any]
-    static: dict[str, Any]
-    names: tuple[str, ...]
-    form: Form
-
-
-def _split(call: _internals.JitCall) -> _Parts:
-    parameters = call.signature.parameters if call.signature else {}
-    names, count = list(parameters), len(call.args)
-    positions = {n % count for n in call.static_argnums if -count <= n < count}
-    labels = [names[i] if i < len(names) else f"argument {i}" for i in range(count)]
-    static = {labels[i]: call.args[i] for i in sorted(positions)}
-    by_position = [f"{name} by position" for name in static]
-    static |= {k: v for k, v in call.kwargs.items() if k in call.static_argnames}
-    by_name = [f"{k}=" for k in call.kwargs if k in call.static_argnames]
-    dynamic = [i for i in range(count) if i not in positions]
-    named = {k: v for k, v in call.kwargs.items() if k not in call.static_argnames}
-    passed = (*sorted(by_position), *sorted(by_name))
-    form = Form(len(dynamic), tuple(sorted(named)), passed)
-    for name in call.static_argnames:
-        default = getattr(parameters.get(name), "default", inspect.Parameter.empty)
-        if name not in static and default is not inspect.Parameter.empty:
-            static[name] = default
-    values = [call.args[i] for i in dynamic]
-    return _Parts(values, named, static, tuple(labels[i] for i in dynamic), form)
-
-
 def signature_of(
     call: _internals.JitCall,
     raised: bool = False,
     arguments: dict[str, Any] | None = None,
 ) -> Signature:
-    """Take a call apart.
-
-    Args:
-        call: what came to JAX.
-        raised: whether its trace ended in an exception.
-        arguments: what was passed to the library that called JAX, by name.
-    """
-    parts = _split(call)
-    values, tree = jax.tree.flatten((tuple(parts.dynamic), parts.named))
-    same = len(values) == len(call.avals)
+    """Take a call apart; `arguments` are those of the library that called JAX."""
+    count = len(call.args)
+    parameters = call.signature.parameters if call.signature else {}
+    labels = [*list(parameters)[:count]]
+    labels += [f"argument {i}" for i in range(len(labels), count)]
+    fixed = {n % count for n in call.static_argnums if -count <= n < count}
+    static = {labels[i]: call.args[i] for i in sorted(fixed)}
+    given = sorted(f"{name} by position" for name in static)
+    named = dict(call.kwargs)
+    for name in call.static_argnames:
+        default = getattr(parameters.get(name), "default", inspect.Parameter.empty)
+        if name in named:
+            static[name] = named.pop(name)
+            given.append(f"{name}=")
+        elif name not in static and default is not inspect.Parameter.empty:
+            static[name] = default
+    dynamic = [i for i in range(count) if i not in fixed]
+    values, tree = jax.tree.flatten((tuple(call.args[i] for i in dynamic), named))
+    form = [f"{len(dynamic)} by position"] * bool(dynamic)
+    form += [f"{', '.join(sorted(named))} by name"] * bool(named)
     leaves = {}
+    is_whole = len(values) == len(call.avals)
     for i, (name, aval) in enumerate(zip(call.arg_names, call.avals, strict=True)):
         leaves[name or f"leaf {i}"] = Leaf(
             shape=tuple(getattr(aval, "shape", ())),
             dtype=str(getattr(aval, "dtype", aval)),
             weak=bool(getattr(aval, "weak_type", False)),
-            sharding=mesh_place(getattr(aval, "sharding", None)),
-            place=place(values[i]) if same else "",
+            sharding=_mesh_place(getattr(aval, "sharding", None)),
+            place=_place(values[i]) if is_whole else "",
         )
     found = Signature(
         fun=weak_reference(call.fun),
         depth=len([*_functions.layers(call.fun)]),
         leaves=leaves,
-        static=parts.static,
+        static=static,
         tree=tree,
-        names=parts.names,
-        form=parts.form,
+        names=tuple(labels[i] for i in dynamic),
+        form=", ".join(form),
+        static_form=", ".join(given),
         context=call.context,
         raised=raised,
     )
-    if arguments is None or len(leaves) != len(values):
+    if arguments is None or not is_whole:
         return found
     return replace(found, passed=_as_passed(found, values, arguments))
 
@@ -234,7 +144,7 @@ def _as_passed(
     dynamic = {k: v for k, v in arguments.items() if k not in static}
     unknown = dict(zip(map(id, values), found.leaves.items(), strict=True))
     named, leaves = dict(unknown), {}
-    for name, value in named_leaves(dynamic):
+    for name, value in _named_leaves(dynamic):
         if id(value) in named:
             leaves[name] = named[id(value)][1]
             unknown.pop(id(value), None)
@@ -247,3 +157,102 @@ def _as_passed(
         tree=jax.tree.structure(((), dynamic)),
         names=(),
     )
+
+
+# --- what the reader passed, where a library took it apart ------------------------
+
+
+def passed(fun: Fun) -> dict[str, Any] | None:
+    """The arguments, by name, of the call that a library's wrapper is busy with.
+
+    None where `fun` came to `jax.jit` without a wrapper that holds what `jax.jit` gave
+    it, and is called as `wrapper(*args, **kwargs)`.
+    """
+    variadic = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+    frame: Any = sys._getframe(1)
+    while frame is not None and _functions.is_library(frame.f_code.co_filename):
+        code, values = frame.f_code, frame.f_locals
+        if code.co_flags & variadic == variadic and code.co_argcount == 1:
+            wrapper = values.get(code.co_varnames[0])
+            if _holds(wrapper, fun):
+                first = 1 + code.co_kwonlyargcount
+                args, kwargs = code.co_varnames[first : first + 2]
+                return _bound(wrapper, values[args], values[kwargs])
+        frame = frame.f_back
+    return None
+
+
+def _holds(wrapper: Any, fun: Fun) -> bool:
+    """Whether it is a library's, and keeps the jitted `fun` among its attributes."""
+    if not _functions.is_jitted(wrapper) or _functions.is_jax_jitted(wrapper):
+        return False
+    return any(
+        _functions.is_jax_jitted(held) and getattr(held, "__wrapped__", None) is fun
+        for held in getattr(wrapper, "__dict__", {}).values()
+    )
+
+
+def _bound(wrapper: Any, args: Any, kwargs: Any) -> dict[str, Any] | None:
+    signature = _functions.signature_of(getattr(wrapper, "__wrapped__", wrapper))
+    try:
+        found = dict(signature.bind(*args, **kwargs).arguments)  # type: ignore[union-attr]
+        _named_leaves(found)
+    except Exception:  # no signature, another one, or a graph with a ring in it
+        return None
+    return found
+
+
+def _named_leaves(arguments: dict[str, Any]) -> list[tuple[str, Any]]:
+    """The leaves of arguments, each with its path from the argument's name on."""
+    leaves, _ = jax.tree_util.tree_flatten_with_path(arguments)
+    return [
+        (f"{argument.key}{jax.tree_util.keystr(tuple(path))}", leaf)
+        for (argument, *path), leaf in leaves
+    ]
+
+
+# --- where arrays live ------------------------------------------------------------
+
+
+def placements(run: _internals.JitRun) -> tuple[Placement, ...]:
+    """Where the arrays of a call live, by the names of the arguments."""
+    names = run.arg_names or tuple(f"leaf {i}" for i in range(len(run.leaves)))
+    whole = passed(run.fun) if run.fun is not None else None
+    known = {id(leaf): name for name, leaf in _named_leaves(whole or {})}
+    return tuple(
+        (known.get(id(leaf), name) or f"leaf {i}", _place(leaf))
+        for i, (name, leaf) in enumerate(zip(names, run.leaves, strict=False))
+    )
+
+
+def _place(leaf: Any) -> str:
+    """Where an array lives, or where a call would put a value of the host.
+
+    After semicolons: that it is not bound to be there, and an unusual order of axes.
+    """
+    if isinstance(leaf, jax.core.Tracer):
+        return ""
+    if not isinstance(leaf, jax.Array):
+        device: Any = jax.config.jax_default_device or jax.devices()[0]
+        device = jax.devices(device)[0] if isinstance(device, str) else device
+        return f"on {device.platform}:{device.id}; {LOOSE}"
+    devices: Any = leaf.sharding.device_set
+    names = sorted(f"{one.platform}:{one.id}" for one in devices)
+    where = _mesh_place(leaf.sharding) or f"on {' and '.join(names)}"
+    layout = getattr(getattr(leaf, "format", None), "layout", None)
+    order = tuple(getattr(layout, "major_to_minor", None) or ())
+    is_usual = order == tuple(range(len(order)))
+    details = [LOOSE] * (not leaf.committed)
+    details += [f"axes in the order {order}"] * (not is_usual)
+    return "; ".join([where, *details])
+
+
+def _mesh_place(sharding: Any) -> str:
+    """A sharding's spec and mesh in words; an empty text where it names no mesh."""
+    mesh = getattr(sharding, "mesh", None)
+    if mesh is None or not mesh.shape:
+        return ""
+    axes = [repr(axis) for axis in sharding.spec]
+    while axes and axes[-1] == "None":
+        axes.pop()
+    return f"P({', '.join(axes)}) on {mesh_words(mesh)}"

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ._signature import Leaf, Placement, Signature
-from ._words import change, changes, equal, told, tree_change
+from ._signature import LOOSE, Leaf, Placement, Signature
+from ._words import changes, equal, said, tree_change
 
 # A retrace is compared with this many earlier traces: enough to find the nearest,
 # few enough that a thousand retraces stay cheap.
@@ -48,11 +48,14 @@ def why(new: Signature, earlier: Sequence[Signature]) -> tuple[Reason, ...]:
     fun = new.fun()
     same = [old for old in earlier if old.fun() is fun][-_COMPARED:]
     if not same:
-        return (_another_function(new, earlier),)
+        if new.depth > 1 and all(old.depth != new.depth for old in earlier):
+            return (Reason("transformation", "what was traced is made of it"),)
+        text = "made anew, and JAX caches by function object"
+        return (Reason("fresh function object", text),)
     # Nearest: the fewest kinds of difference; among equals, the latest.
     found = [(_reasons(new, old), old) for old in reversed(same)]
     reasons, nearest = min(found, key=lambda pair: len(pair[0]))
-    return reasons or _unexplained(nearest)
+    return reasons or (_unexplained(nearest),)
 
 
 def _reasons(new: Signature, old: Signature) -> tuple[Reason, ...]:
@@ -63,50 +66,45 @@ def _reasons(new: Signature, old: Signature) -> tuple[Reason, ...]:
     return tuple(_differences(new.passed, old.passed)) or came
 
 
-def _another_function(new: Signature, earlier: Sequence[Signature]) -> Reason:
-    if new.depth > 1 and all(old.depth != new.depth for old in earlier):
-        return Reason("transformation", "what was traced is made of it")
-    text = "made anew, and JAX caches by function object"
-    return Reason("fresh function object", text)
-
-
-def _unexplained(old: Signature) -> tuple[Reason, ...]:
+def _unexplained(old: Signature) -> Reason:
     if old.raised:
         text = "the trace before ended in an exception, and JAX keeps nothing of it"
-        return (Reason("earlier trace raised", text),)
+        return Reason("earlier trace raised", text)
     text = "the same call was traced before: its entry was cleared or dropped"
     # Then its hash is another, and the entry is not found.
     if any(hasattr(value, "__dict__") for value in old.static.values()):
         text += ", or a static value was changed in place"
-    return (Reason("cache emptied", text),)
+    return Reason("cache emptied", text)
 
 
 def _differences(new: Signature, old: Signature) -> Iterator[Reason]:
-    yield from _configuration(new, old)
-    yield from _static(new, old)
-    yield from _structure(new, old)
-    yield from _types(new, old)
+    yield from _configuration(new.context, old.context)
+    valued = [k for k in new.static if k in old.static]
+    valued = [k for k in valued if not equal(new.static[k], old.static[k])]
+    found = [c for k in valued for c in changes(k, old.static[k], new.static[k])]
+    found += [(name, "is now static") for name in new.static if name in old.leaves]
+    found += [(n, "is no longer static") for n in old.static if n in new.leaves]
+    if found:
+        yield Reason("static value", said(found))
+    if new.form != old.form or (new.static_form != old.static_form and not valued):
+        forms = ((one.form, one.static_form) for one in (old, new))
+        was, now = (", ".join(filter(None, one)) or "no arguments" for one in forms)
+        yield Reason("call form", f"called with {was}, now with {now}")
+    elif new.tree != old.tree:
+        yield Reason("tree structure", tree_change(new.names, old.tree, new.tree))
+    yield from _types(new.leaves, old.leaves)
 
 
-def _configuration(new: Signature, old: Signature) -> Iterator[Reason]:
-    changed = [
-        name
-        for name in new.context
-        if not equal(new.context[name], old.context.get(name))
-    ]
-    if not changed:
-        return
+def _configuration(new: dict[str, Any], old: dict[str, Any]) -> Iterator[Reason]:
+    changed = [name for name in new if not equal(new[name], old.get(name))]
     # The axes of vmap and shard_map are in the settings, and are no settings.
     if "axis_env_state" in changed:
+        changed.remove("axis_env_state")
         text = "the named axes of vmap or shard_map around the call are others"
         yield Reason("transformation", text)
-    texts = [
-        change(_setting(name), old.context.get(name), new.context[name])
-        for name in changed
-        if name != "axis_env_state"
-    ]
-    if texts:
-        yield Reason("changed configuration", "; ".join(texts[:3]))
+    found = [c for k in changed for c in changes(_setting(k), old.get(k), new[k])]
+    if found:
+        yield Reason("changed configuration", said(found))
 
 
 def _setting(name: str) -> str:
@@ -114,65 +112,19 @@ def _setting(name: str) -> str:
     return plain if name.endswith("_context_manager") else name
 
 
-def _static_changes(new: Signature, old: Signature) -> list[str]:
-    return [
-        name
-        for name, value in new.static.items()
-        if name in old.static and not equal(value, old.static[name])
-    ]
+def _types(new: dict[str, Leaf], old: dict[str, Leaf]) -> Iterator[Reason]:
+    names = [name for name in new if name in old]
+    for kind, field, text in _OF_TYPES:
+        changed = [k for k in names if getattr(new[k], field) != getattr(old[k], field)]
+        if changed:
+            before, now = old[changed[0]], new[changed[0]]
+            more = _more(changed)
+            text_now = f"was {text(before, now)}, now {text(now, before)}"
+            yield Reason(kind, f"{changed[0]} {text_now}{more}")
 
 
-def _static(new: Signature, old: Signature) -> Iterator[Reason]:
-    names = _static_changes(new, old)
-    found = [
-        one
-        for name in names
-        for one in changes(name, old.static[name], new.static[name])
-    ]
-    found += [(name, "is now static") for name in new.static if name in old.leaves]
-    found += [(n, "is no longer static") for n in old.static if n in new.leaves]
-    if found:
-        yield Reason("static value", told(found))
-
-
-def _structure(new: Signature, old: Signature) -> Iterator[Reason]:
-    valued = bool(_static_changes(new, old))
-    dynamic = (new.form.positional, new.form.named)
-    if dynamic != (old.form.positional, old.form.named) or (
-        new.form.static != old.form.static and not valued
-    ):
-        yield Reason("call form", f"called with {old.form}, now with {new.form}")
-    elif new.tree != old.tree:
-        yield Reason("tree structure", tree_change(new.names, old.tree, new.tree))
-
-
-Pair = tuple[str, Leaf, Leaf]
-
-
-def _types(new: Signature, old: Signature) -> Iterator[Reason]:
-    pairs = [
-        (name, old.leaves[name], leaf)
-        for name, leaf in new.leaves.items()
-        if name in old.leaves
-    ]
-    yield from _of_kind("new shape", pairs, lambda leaf: leaf.shape, _shape)
-    yield from _of_kind("new dtype", pairs, lambda leaf: leaf.dtype, _dtype)
-    yield from _of_kind("weak type", pairs, lambda leaf: leaf.weak, _strength)
-    yield from _of_kind("sharding", pairs, lambda leaf: leaf.sharding, _sharding)
-
-
-def _of_kind(
-    kind: str,
-    pairs: list[Pair],
-    key: Callable[[Leaf], Any],
-    text: Callable[[Leaf, Leaf], str],
-) -> Iterator[Reason]:
-    changed = [(name, a, b) for name, a, b in pairs if key(a) != key(b)]
-    if changed:
-        name, before, now = changed[0]
-        more = f" (and {len(changed) - 1} more)" * (len(changed) > 1)
-        was, is_ = text(before, now), text(now, before)
-        yield Reason(kind, f"{name} was {was}, now {is_}{more}")
+def _more(changed: Sequence[Any]) -> str:
+    return f" (and {len(changed) - 1} more)" * (len(changed) > 1)
 
 
 # Each text leaves out what another reason for the same pair of types says.
@@ -192,34 +144,36 @@ def _strength(one: Leaf, other: Leaf) -> str:
 
 
 def _sharding(one: Leaf, other: Leaf) -> str:
-    return _where(one.place) if one.place else one.sharding or "on no mesh"
+    return one.place.partition(";")[0] or one.sharding or "on no mesh"
 
 
-# --- compilations -----------------------------------------------------------------
+_OF_TYPES: tuple[tuple[str, str, Callable[[Leaf, Leaf], str]], ...] = (
+    ("new shape", "shape", _shape),
+    ("new dtype", "dtype", _dtype),
+    ("weak type", "weak", _strength),
+    ("sharding", "sharding", _sharding),
+)
 
 
 def why_moved(now: Sequence[Placement], earlier: Sequence[Placement]) -> Reason | None:
     """The reason why a traced program was compiled for arrays in other places."""
     before = dict(earlier)
-    moved = [(name, before.get(name, ""), place) for name, place in now]
-    moved = [(name, a, b) for name, a, b in moved if a != b]
+    moved = [(k, before.get(k, ""), place) for k, place in now]
+    moved = [one for one in moved if one[1] != one[2]]
     if not moved:
         return None
-    name, old, new = moved[0]
-    more = f" (and {len(moved) - 1} more)" * (len(moved) > 1)
-    axes = ", axes in the order "
-    (old, _, was), (new, _, is_) = old.partition(axes), new.partition(axes)
-    if old == new:
-        was, is_ = was or "the usual order", is_ or "the usual order"
-        return Reason("layout", f"{name} had its axes in {was}, now in {is_}{more}")
-    loose = ", not committed"
-    if old.removesuffix(loose) == new.removesuffix(loose):
-        verb = "was committed" if new.endswith(loose) else "was not committed"
-        now_text = "is not" if new.endswith(loose) else "is"
-        where = old.removesuffix(loose)
-        return Reason("commitment", f"{name} {verb} {where}, now {now_text}{more}")
-    return Reason("sharding", f"{name} was {_where(old)}, now {_where(new)}{more}")
-
-
-def _where(place: str) -> str:
-    return place.removesuffix(", not committed") or "elsewhere"
+    name, *places = moved[0]
+    more = _more(moved)
+    (old, *was), (new, *is_) = (one.split("; ") for one in places)
+    if old != new:
+        text = f"was {old or 'elsewhere'}, now {new or 'elsewhere'}"
+        return Reason("sharding", f"{name} {text}{more}")
+    if (LOOSE in was) != (LOOSE in is_):
+        verbs = ("was not", "is") if LOOSE in was else ("was", "is not")
+        text = f"{verbs[0]} committed {old}, now {verbs[1]}"
+        return Reason("commitment", f"{name} {text}{more}")
+    was, is_ = (
+        [one for one in words if one != LOOSE] or ["axes in the usual order"]
+        for words in (was, is_)
+    )
+    return Reason("layout", f"{name} had {was[0]}, now {is_[0]}{more}")

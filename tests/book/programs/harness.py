@@ -160,13 +160,15 @@ def read_cells(text: str) -> Cells:
 def execute(pages: Mapping[str, Sequence[SourceCell]]) -> dict[str, list[Shown]]:
     """What each cell of each page gives when the page is run from its first cell."""
     names = list(pages)
-    halves = [names[0::2], names[1::2]]
+    early = [n for n in names if any(sets_environment(c.code) for c in pages[n])]
+    others = [name for name in names if name not in early]
     texts = []
-    for half in halves:
-        numbered = {str(names.index(n)): [c.code for c in pages[n]] for n in half}
+    for part in (others[0::2], others[1::2], early):
+        numbered = {str(names.index(n)): [c.code for c in pages[n]] for n in part}
         # Not as a literal: a pasted quotation mark or backslash stays what it is.
         texts.append(f"import json\nPAGES = json.loads({json.dumps(numbered)!r})\n")
-    runs = run_programs([text + EXECUTE for text in texts], timeout=600.0)
+    texts = [text + EXECUTE for text in texts]
+    runs = run_programs(texts, fresh=[2], timeout=600.0)
     found: dict[str, list[Shown]] = {}
     for run in runs:
         if run.status:

@@ -76,6 +76,14 @@ def test_a_run_depends_on_distributions_and_files_of_the_project(tmp_path):
     assert not holds(found, tmp_path)
 
 
+def test_modules_belong_to_the_distributions_that_python_finds():
+    slowly = importlib.metadata.packages_distributions()
+    owners = fingerprint._owners()
+    assert {name: owners.get(name) for name in slowly} == {
+        name: set(distributions) for name, distributions in slowly.items()
+    }
+
+
 def test_a_folder_that_was_listed_and_a_variable_that_was_read(tmp_path, monkeypatch):
     monkeypatch.setenv("SOME_NAME", "first")
     uses = Uses(set(), {str(tmp_path)}, {"SOME_NAME": "first", "NO_NAME": None})

