@@ -167,6 +167,9 @@ def count(offers: Sequence[Offer]) -> str:
     """How many of the offers gave what, in words."""
     verdicts = [v for v in (offer.verdict for offer in offers) if v is not None]
     words = [verdict.word for verdict in verdicts]
+    way = "run `python -m executed_book verify`"
+    if not verdicts and offers:
+        return f"{len(offers)} programs and scripts, not verified: {way}"
     summary = (
         f"{len(offers)} programs and scripts: {words.count(HELD)} held,"
         f" {words.count(VARIES)} ran and vary,"
@@ -175,8 +178,7 @@ def count(offers: Sequence[Offer]) -> str:
     )
     waiting = len(offers) - len(verdicts)
     if waiting:
-        summary += f"; {waiting} were not verified:"
-        summary += " run `python -m executed_book verify`"
+        summary += f"; {waiting} were not verified: {way}"
     return summary
 
 
