@@ -35,7 +35,7 @@ Read = tuple[Chapter | None, tuple[Sentence, ...], bool]
 
 
 #: What front matter and paths hold, besides what a pickle can make without a name.
-_PLAIN = {type(Path()), frozenset, datetime.date, datetime.datetime}
+_PLAIN: set[type] = {type(Path()), frozenset, datetime.date, datetime.datetime}
 
 
 class _PlainData(pickle.Unpickler):
