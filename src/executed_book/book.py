@@ -170,7 +170,7 @@ class _Building:
         self._read()
         self.runs = KeptRuns(self.settings)
         source_date()
-        self._take_kept()
+        self._load_runs()
         if run_missing:
             with self.progress.chapters(
                 self.chapters, {chapter.docname for chapter in self.missing}
@@ -189,7 +189,7 @@ class _Building:
             self._check_sentences(page, book)
         self._settle(book)
         if self.settings.only is None:
-            self._take_records(book)
+            self._add_records(book)
         book.errors.sort(key=lambda error: (str(error.path), error.line))
         for store in (self.runs, self.programs, self.assertions):
             store.prune()
@@ -222,7 +222,7 @@ class _Building:
         chapters = [c for c in map(self.choose, chapters) if c is not None]
         self.chapters = chapters
 
-    def _take_kept(self) -> None:
+    def _load_runs(self) -> None:
         for chapter in self.chapters:
             executed = self.runs.load(chapter)
             if executed is None:
@@ -326,7 +326,7 @@ class _Building:
         if "receipts" in settings.rules:
             book.errors += check_failing(page, self.assertions)
 
-    def _take_records(self, book: Book) -> None:
+    def _add_records(self, book: Book) -> None:
         """Note which records of other devices hold, and which are stale."""
         folder = self.settings.outputs
         if folder is None:

@@ -291,7 +291,7 @@ def test_a_closed_terminal_leaves_nothing_behind(book, number, tmp_path_factory)
     book.chapter("one", "import time\ntime.sleep(60)")
     process = book.fork("execute", TMPDIR=str(scratch))
     until = time.monotonic() + 60
-    while not list(scratch.glob("*/1/job.json")) and time.monotonic() < until:
+    while not list(scratch.glob("*/1/job.*")) and time.monotonic() < until:
         time.sleep(0.05)
     process.send_signal(number)
     said, _ = process.communicate(timeout=60)

@@ -6,7 +6,6 @@ import importlib
 import inspect
 import json
 import os
-import resource
 import shutil
 import signal
 import subprocess
@@ -57,11 +56,21 @@ def prepared(config: Any) -> dict[str, Any]:
     return corpus.prepare(config)
 
 
+#: No file can grow beyond 60,000 bytes, as on a disk that is full.
+SMALL_FILES = """
+import resource, runpy, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
+del sys.argv[0]
+runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+"""
+
+
 def start(module: str, *options: object, **more: Any) -> subprocess.Popen:
     """Start a module of the package as a reader would, in `examples`."""
     many = {"JAX_NUM_CPU_DEVICES": str(more.pop("devices", 1))}
+    how = more.pop("how", ["-m"])
     return subprocess.Popen(
-        [sys.executable, "-m", f"lm.{module}", *map(str, options)],
+        [sys.executable, *how, f"lm.{module}", *map(str, options)],
         cwd=EXAMPLES,
         env={**os.environ, "JAX_PLATFORMS": "cpu", **compiled(), **many},
         stdout=subprocess.PIPE,
@@ -554,14 +563,11 @@ def test_another_run_than_the_one_that_was_asked_for(whole: Any):
 
 @pytest.mark.weekly
 def test_a_disk_that_is_full(whole: Any, config: Any):
-    def small():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
-
     shutil.copytree(
         Path(whole.output) / "checkpoints" / "8",
         Path(config.output) / "checkpoints" / "8",
     )
-    said = ended(train(config, preexec_fn=small), status=1)
+    said = ended(train(config, how=["-c", SMALL_FILES]), status=1)
     assert said.count("\n") == 1, said
     assert said.startswith(f"Cannot save to {config.output}/checkpoints: ")
     assert "step 8 is whole" in said

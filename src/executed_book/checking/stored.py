@@ -208,7 +208,7 @@ def recorded_page(
 
 
 def _parts(result: CellResult, with_figures: bool) -> Iterator[Part]:
-    """What a cell gave; if `whole`, with its figures and HTML."""
+    """What a cell gave; if `with_figures`, with its figures and HTML."""
 
     def mime(item: Output) -> str:
         return next((kind for kind in _FORMATS if kind in item.get("data", ())), "")

@@ -147,20 +147,21 @@ class _Recording:
         failures, spoilt = failed(here, needs)
         errors = failures + check_run(here, self.settings.rules, spoilt)
         wrong = {_cell_at(chapter, error.line): error for error in reversed(errors)}
-        without = spoilt | wrong.keys()
-        same = self._same(here) - without
-        varying = {cell.number for cell in chapter.cells if cell.varies}
-        good = {cell.number for cell in chapter.cells} - without
-        shown = set() if self.is_on_cpu else good - (same - varying)
-        page = recorded_page(here, needs, without, shown)
+        numbers = {cell.number for cell in chapter.cells}
+        good = numbers - spoilt - wrong.keys()
+        steady = {cell.number for cell in chapter.cells if not cell.varies} & good
+        same = self._same(here) & steady
+        # What is the same on a CPU needs no figures and HTML of its own.
+        shown = set() if self.is_on_cpu else good - same
+        page = recorded_page(here, needs, numbers - good, shown)
         where = page.provenance
         path = stored_path(self.folder, where.jax, chapter.docname, where.device_kind)
         write_page(page, path)
         self.tallies[chapter.docname] = Tally(
             chapter.docname,
             len(good),
-            len(same - varying),
-            len(good - same - varying),
+            len(same),
+            len(steady - same),
             [
                 f"cell {number}, line {error.line}: {_first_line(error)}"
                 for number, error in sorted(wrong.items())

@@ -8,14 +8,19 @@ claims, and the code that reads it.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import datetime
 import functools
 import hashlib
 import importlib.metadata
+import io
 import pickle
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+from .. import model
 from ..errors import PageError
 from ..files import file_name, write_whole
 from ..model import Chapter, Sentence
@@ -27,6 +32,24 @@ _LOADS = re.compile(r"^[ \t]*:?load:(.*)$", re.MULTILINE)
 
 #: What is read of a page: the chapter if it is one, its sentences, whether it counts.
 Read = tuple[Chapter | None, tuple[Sentence, ...], bool]
+
+
+#: What front matter and paths hold, besides what a pickle can make without a name.
+_PLAIN: set[type] = {type(Path()), frozenset, datetime.date, datetime.datetime}
+
+
+class _PlainData(pickle.Unpickler):
+    """Loads pages and calls nothing else: who restores a cache runs no code here."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        """A class of pages or of plain data; anything else is refused."""
+        found = getattr(model, name, None) if module == model.__name__ else None
+        if isinstance(found, type) and dataclasses.is_dataclass(found):
+            return found
+        for kind in _PLAIN:
+            if (module, name) == (kind.__module__, kind.__name__):
+                return kind
+        raise pickle.UnpicklingError(f"{module}.{name} is no part of a page")
 
 
 def read_once(path: Path, settings: Settings) -> Reading:
@@ -56,7 +79,10 @@ def _load(file: Path, key: str) -> Read | None:
     """What the file holds of a page, if that is what `key` names."""
     try:
         cached_key, _, content = file.read_bytes().partition(b"\n")
-        return pickle.loads(content) if cached_key == key.encode() else None
+        if cached_key != key.encode():
+            return None
+        read: Read = _PlainData(io.BytesIO(content)).load()
+        return read
     except Exception:  # whatever is wrong with it, the page itself can still be read
         return None
 

@@ -119,7 +119,7 @@ def _read_markdown(text: str, reading: Reading) -> None:
     pieces = stretches(body, front_lines + 1)
     for piece in pieces:
         _load(piece, path, reading.errors)
-    _take(text, front, pieces, reading)
+    _make_chapter(text, front, pieces, reading)
 
 
 def _read_notebook(text: str, reading: Reading) -> None:
@@ -139,7 +139,7 @@ def _read_notebook(text: str, reading: Reading) -> None:
             "name the page in nb_execution_excludepatterns: it is shown as it is",
         )
     metadata = {k: v for k, v in metadata.items() if k != "kernelspec"}
-    _take(text, metadata, pieces, reading)
+    _make_chapter(text, metadata, pieces, reading)
 
 
 def _not_executing(path: Path, pieces: list[Stretch]) -> list[PageError]:
@@ -156,7 +156,7 @@ def _not_executing(path: Path, pieces: list[Stretch]) -> list[PageError]:
     ]
 
 
-def _take(
+def _make_chapter(
     text: str, metadata: dict[str, Any], pieces: list[Stretch], reading: Reading
 ) -> None:
     """Make the chapter of its pieces, and note what is wrong with them."""

@@ -27,9 +27,10 @@ pytestmark = pytest.mark.usefixtures("ready_workers")
 FILES = sorted(Path(__file__).parent.glob("corpus/*.txt"))
 #: Seeds of random pages: at every push, and in four parts each week.
 SEEDS = [range(6), *(range(6 + i, 100, 4) for i in range(4))]
-#: In each file at least the first share of the programs is right as it is sliced, and
-#: at most the second share is wrong even after all cells above were added.
-RIGHT, CAUGHT = 0.6, 0.05
+#: At least the first share of the programs is right as it is sliced, and at most the
+#: second share is wrong even after all cells above were added. Of the random pages at
+#: every push 96 programs of 97 are right and one is lengthened.
+AT_EACH_PUSH, EACH_WEEK = (0.98, 0.0), (0.6, 0.05)
 
 
 @pytest.mark.weekly
@@ -39,17 +40,21 @@ def test_programs_of_small_pages(record_property):
         for path in FILES
         for name, cells in harness.read_pages(path).items()
     }
-    check(pages, record_property)
+    check(pages, EACH_WEEK, record_property)
 
 
 @pytest.mark.parametrize(
     "seeds", [SEEDS[0], *(pytest.param(s, marks=pytest.mark.weekly) for s in SEEDS[1:])]
 )
 def test_programs_of_random_pages(seeds: range, record_property):
-    check({str(s): random_pages.Page(s).cells() for s in seeds}, record_property)
+    bounds = AT_EACH_PUSH if seeds == SEEDS[0] else EACH_WEEK
+    pages = {str(seed): random_pages.Page(seed).cells() for seed in seeds}
+    check(pages, bounds, record_property)
 
 
-def check(pages: dict[str, list[SourceCell]], record_property) -> None:
+def check(
+    pages: dict[str, list[SourceCell]], bounds: tuple[float, float], record_property
+) -> None:
     judged = harness.judge(pages, harness.execute(pages))
     counts = harness.counts(judged)
     record_property("counts", counts)
@@ -60,8 +65,9 @@ def check(pages: dict[str, list[SourceCell]], record_property) -> None:
         for v in judged
         if v.kind != "right"
     )
-    assert kinds.count("right") >= RIGHT * len(kinds), other
-    assert kinds.count("caught") <= CAUGHT * len(kinds), other
+    right, caught = bounds
+    assert kinds.count("right") >= right * len(kinds), other
+    assert kinds.count("caught") <= caught * len(kinds), other
 
 
 def test_a_wrong_program_is_told(monkeypatch: pytest.MonkeyPatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,24 @@ def test_a_broken_file_in_the_cache_costs_a_parsing(read, content: bytes | None)
     again, _, parsed = read()
     assert parsed == ["one"]
     assert again == first
+
+
+class Opens:
+    """What a pickle would call when it is loaded."""
+
+    def __reduce__(self):
+        return open, ("made", "w")
+
+
+def test_a_file_in_the_cache_runs_no_code(read, monkeypatch):
+    monkeypatch.chdir(read.source.parent)
+    (read.source / "one.md").write_text(PAGE)
+    first, *_ = read()
+    (file,) = (read.source.parent / "cache" / "read").iterdir()
+    key = file.read_bytes().partition(b"\n")[0]
+    file.write_bytes(key + b"\n" + pickle.dumps((Opens(), (), False)))
+    assert read() == (first, [], ["one"])
+    assert not Path("made").exists()
 
 
 def test_a_page_with_a_cell_from_a_file_is_kept_as_long_as_both_are_the_same(read):
