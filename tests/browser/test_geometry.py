@@ -276,7 +276,10 @@ def test_each_tick_is_named_by_its_sentence(visit):
     assert names == [
         "Checked: Every square is the sum of the odd numbers below it.",
         "Checked: A sum over one axis is one number: the sum.",
-        "Checked: Squares never shrink; each grows by an odd number.",
+        (
+            "Checked: Squares never shrink; each grows by an odd number."
+            " Their sum is one number. (2 checks)"
+        ),
     ]
 
 

@@ -31,7 +31,9 @@ def build(tmp_path: Path) -> Callable[..., Path]:
     ) -> Path:
         (tmp_path / "conf.py").write_text(
             f"import sys\nsys.path.append({str(CONF)!r})\n"
-            f"extensions = {['myst_parser', *extensions]}\n{options}\n"
+            f"extensions = {['myst_parser', *extensions]}\n"
+            # Sphinx keeps suffixes that an earlier build in this process added.
+            f"source_suffix = {{'.md': 'markdown'}}\n{options}\n"
         )
         (tmp_path / "index.md").write_text(page)
         warnings = StringIO()

@@ -105,7 +105,7 @@ def record(settings: Settings, progress: Progress) -> None:
 
 
 class _Recording:
-    """The records as they are made, and the account of them."""
+    """The records as they are made, and the tally of them."""
 
     def __init__(self, settings: Settings, folder: Path, is_on_cpu: bool) -> None:
         self.settings = dataclasses.replace(settings, outputs=None)
@@ -116,7 +116,7 @@ class _Recording:
         self._logged = 0
 
     def run(self, progress: Progress) -> None:
-        """Execute the book, and account for each page that could not be recorded."""
+        """Execute the book, and tell of each page that could not be recorded."""
         book = execute(self.settings, progress, choose=self._choose, ready=self._store)
         chapters = {chapter.path: chapter.docname for chapter in book.chapters}
         for error in book.errors:
@@ -141,7 +141,7 @@ class _Recording:
         return chapter if self.is_on_cpu or chapter.platform is None else None
 
     def _store(self, executed: Executed) -> None:
-        """Write the file of a chapter that ran to its end, and account for it."""
+        """Write the file of a chapter that ran to its end, and tell of it."""
         here = _with_provenance(executed, self._driver)
         chapter, needs = here.chapter, NeededCells(here)
         failures, spoilt = failed(here, needs)
@@ -193,9 +193,9 @@ class _Recording:
 
 
 def table(tallies: list[Tally]) -> str:
-    """The accounts as lines of text, with their sum; below each chapter its failures.
+    """The tallies as lines of text, with their sum; below each chapter its failures.
 
-    >>> print(table([Account("one", 7, 5, 1, ["cell 3, line 20: it raised"])]))
+    >>> print(table([Tally("one", 7, 5, 1, ["cell 3, line 20: it raised"])]))
     chapter    cells  same as CPU  different  failed
     one            7            5          1       1
         cell 3, line 20: it raised
