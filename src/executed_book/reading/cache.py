@@ -8,7 +8,6 @@ claims, and the code that reads it.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import datetime
 import functools
 import hashlib
@@ -20,10 +19,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from .. import model
 from ..errors import PageError
 from ..files import file_name, write_whole
-from ..model import Chapter, Sentence
+from ..model import Cell, Chapter, Prose, Sentence, Value
 from ..settings import Settings
 from .chapters import Reading, decode, docname_of, read_page
 
@@ -34,8 +32,14 @@ _LOADS = re.compile(r"^[ \t]*:?load:(.*)$", re.MULTILINE)
 Read = tuple[Chapter | None, tuple[Sentence, ...], bool]
 
 
-#: What front matter and paths hold, besides what a pickle can make without a name.
-_PLAIN: set[type] = {type(Path()), frozenset, datetime.date, datetime.datetime}
+#: The classes of what is read of a page, its path and its front matter.
+_CLASSES = {
+    (kind.__module__, kind.__name__): kind
+    for kind in (
+        *(Chapter, Prose, Cell, Value, Sentence, type(Path())),
+        *(frozenset, datetime.date, datetime.datetime),
+    )
+}
 
 
 class _PlainData(pickle.Unpickler):
@@ -43,13 +47,10 @@ class _PlainData(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> Any:
         """A class of pages or of plain data; anything else is refused."""
-        found = getattr(model, name, None) if module == model.__name__ else None
-        if isinstance(found, type) and dataclasses.is_dataclass(found):
-            return found
-        for kind in _PLAIN:
-            if (module, name) == (kind.__module__, kind.__name__):
-                return kind
-        raise pickle.UnpicklingError(f"{module}.{name} is no part of a page")
+        try:
+            return _CLASSES[module, name]
+        except KeyError:
+            raise pickle.UnpicklingError(f"{module}.{name} is no page's") from None
 
 
 def read_once(path: Path, settings: Settings) -> Reading:
