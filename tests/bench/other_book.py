@@ -240,7 +240,7 @@ def must(said: Said) -> Said:
 
 
 def built(folder: Path, source: str) -> list[str]:
-    """The pages of the book that stand in the site."""
+    """The pages of the book that the site has."""
     suffixes = {".md", ".ipynb", ".rst"}
     names = [
         path.relative_to(folder / source).with_suffix("")

@@ -1,4 +1,4 @@
-"""QuantEcon's JAX lectures: what Jupyter Book makes of the book's own `_config.yml`.
+"""QuantEcon's JAX lectures, configured by Jupyter Book from their `_config.yml`.
 
 Jupyter Book wants its `conf.py` in the folder with the pages.
 """
