@@ -152,7 +152,7 @@ def page_options(
 ) -> tuple[dict[str, Any], list[PageError]]:
     """What a page says about how it executes: `limit` and `platform`.
 
-    MyST-NB's own `mystnb: {execution_timeout: 60}` is a limit as well, -1 means no limit.
+    MyST-NB's own `mystnb: {execution_timeout: 60}` is a limit as well; -1 lifts it.
     """
     settings = metadata.get("executed_book")
     options = _mapping(settings)
