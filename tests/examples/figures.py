@@ -53,6 +53,9 @@ SHOWN: dict[str, dict[str, Callable[[dict], float]]] = {
         "test accuracy, convolutional": at("convnet", "test"),
         "plain network": at("plain", "test"),
         "linear model": at("linear", "test"),
+        "three nearest neighbors": at("neighbors", "test"),
+        "convolutional ahead of them": at("neighbors", "convnet ahead"),
+        "standard error of that": at("neighbors", "its error"),
     },
     "three_libraries": {
         "test accuracy, plain JAX": at("plain", "test accuracy"),
@@ -63,12 +66,15 @@ SHOWN: dict[str, dict[str, Callable[[dict], float]]] = {
     "frozen_encoder": {
         f"{count} labels a class, {way}": at("written", count, way)
         for count in ("2", "5", "20")
-        for way in ("frozen encoder", "pixels", "from nothing", "fine-tuned")
+        for way in (
+            *("frozen encoder", "nearest image", "pixels", "from nothing"),
+            "fine-tuned",
+        )
     },
     "lora": {
         f"{task}, {way}": at("accuracy", task, way)
         for task in ("mirrored", "turned", "glare", "inverted")
-        for way in ("LoRA", "last layer", "everything")
+        for way in ("LoRA", "last layer", "everything", "neighbors")
     },
     "diffusion": {
         f"{what}, {made}": at(key, what)

@@ -179,9 +179,9 @@ def test_adapters_learn_and_the_base_stays(make: str):
     trained, _ = states[-1]
     zeroed = jax.tree.map(jnp.zeros_like, trained)
     right, without = (
-        program.accuracy(adapted(p, weights, x), y) for p in (trained, zeroed)
+        program.study.accuracy(adapted(p, weights, x), y) for p in (trained, zeroed)
     )
-    assert without == program.accuracy(forward(weights, x), y)
+    assert without == program.study.accuracy(forward(weights, x), y)
     assert right > without + 0.3
 
 
