@@ -10,7 +10,11 @@ object of Flax; a jitted step calls it, and does not change a bit of it.
     python frozen_encoder.py --size large --seed 1 --output elsewhere
 """
 
+import argparse
+import json
+import shlex
 import string
+import sys
 import time
 from functools import cache, partial
 from itertools import product
@@ -18,14 +22,21 @@ from pathlib import Path
 from typing import NamedTuple
 
 import jax
+import jax.numpy as jnp
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import optax
-import study
 from flax import nnx
 from PIL import Image, ImageDraw, ImageFont
-from rich.progress import track
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TimeRemainingColumn,
+    track,
+)
+from sklearn.datasets import load_digits
 
 CHARACTERS = string.digits + string.ascii_letters
 DIGITS, BATCH = 10, 128
@@ -97,7 +108,10 @@ def load_printed(count, seed):
 
 def load_written():
     """Handwritten digits (n, 8, 8, 1), labels (n,): 1,500 to draw from, 297 to test."""
-    return [(x[..., None], y) for x, y in study.digits()]
+    digits = load_digits()
+    x = (digits.images / 16).astype(np.float32)[..., None]
+    y = digits.target.astype(np.int32)
+    return (x[:1500], y[:1500]), (x[1500:], y[1500:])
 
 
 def few(data, count, seed):
@@ -137,7 +151,7 @@ class Pixels(nnx.Module):
 
 
 class Reader(nnx.Module):
-    """An encoder and a last layer: images (n, 8, 8, 1) to logits (n, classes)."""
+    """An encoder and a last layer: images (n, 8, 8, 1) to scores (n, classes)."""
 
     def __init__(self, encoder, features, classes, rngs):
         self.encoder = encoder
@@ -165,63 +179,93 @@ def make_step(trained):
     """A compiled step that differentiates and changes only what the filter chooses."""
 
     @nnx.jit
-    def step(reader, optimizer, x, y):
+    def step(reader, memory, x, y):
         def loss(reader):
-            logits = reader(x)
-            return optax.softmax_cross_entropy_with_integer_labels(logits, y).mean()
+            scores = reader(x)
+            return optax.softmax_cross_entropy_with_integer_labels(scores, y).mean()
 
         differentiate = nnx.value_and_grad(loss, argnums=nnx.DiffState(0, trained))
-        value, grads = differentiate(reader)
-        optimizer.update(reader, grads)
+        value, gradient = differentiate(reader)
+        memory.update(reader, gradient)
         return value
 
     return step
 
 
-def training(reader, optimizer, trained, done, steps, data, seed):
-    """Go on after `done` steps; change both; yield (done, both, loss)."""
+def training(reader, memory, trained, done, steps, data, seed):
+    """Go on after `done` steps; change reader and memory; yield (done, loss)."""
     step, (x, y) = make_step(trained), data
     for number in range(done, steps):
         rng = np.random.default_rng([seed, number])
         rows = rng.integers(0, len(x), min(BATCH, len(x)))
-        value = step(reader, optimizer, x[rows], y[rows])
-        yield number + 1, (reader, optimizer), value
+        yield number + 1, step(reader, memory, x[rows], y[rows])
 
 
 @nnx.jit
-def logits_of(reader, x):
+def scores_of(reader, x):
     return reader(x)
 
 
 def accuracy(reader, data):
-    return study.accuracy(logits_of(reader, data[0]), data[1])
+    return float(
+        (np.asarray(scores_of(reader, data[0])).argmax(axis=1) == data[1]).mean()
+    )
 
 
-def write(file, both):
-    study.write_arrays(file, nnx.state(both))
+def save(path, state, notes):
+    """Write all, then rename: a stop in between leaves the earlier file whole."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    half = path.with_name("checkpoint.tmp")
+    with half.open("wb") as file:
+        np.savez(file, *jax.tree.leaves(state), notes=json.dumps(notes))
+    half.replace(path)
 
 
-def read(file, both):
-    nnx.update(both, study.read_arrays(file, nnx.state(both)))
-    return both
+def restore(path, state, notes):
+    """What was saved; `state` and `notes` as given if nothing was."""
+    if not path.exists():
+        print(f"No checkpoint {path} yet: this begins with the first step.")
+        return state, notes
+    like, structure = jax.tree.flatten(state)
+    try:
+        with path.open("rb") as raw, np.load(raw) as file:
+            saved = json.loads(str(file["notes"]))
+            if (other := saved["settings"]) != notes["settings"]:
+                sys.exit(f"The run in {path} has {other}: go on with these.")
+            arrays = [file[f"arr_{i}"] for i in range(len(like))]
+    except Exception as error:  # NumPy, zipfile and json each have their own
+        reason = str(error).partition("\n")[0]
+        sys.exit(f"Cannot read {path}: {reason}. Begin without --resume.")
+    print(f"Going on after step {saved['step']}.")
+    return jax.tree.unflatten(structure, map(jnp.asarray, arrays)), saved
 
 
 # --- The program --------------------------------------------------------------------
 
 
-def fit_encoder(size, options):
-    """Train on printed characters; the encoder and its accuracy."""
-    steps, seed = options.settings["steps"], options.seed
+def fit_encoder(size, settings, folder, resume):
+    """Train on printed characters with a progress bar; the encoder and its accuracy."""
+    path, steps, seed = (
+        folder / "encoder.checkpoint",
+        settings["steps"],
+        settings["seed"],
+    )
     data = load_printed(size.images, seed)
     encoder = Encoder(size.channels, nnx.Rngs(seed))
     reader = Reader(encoder, 128, len(CHARACTERS), nnx.Rngs(seed))
     both = reader, nnx.Optimizer(reader, make_adam(2e-3, steps), wrt=EVERYTHING)
-
-    def rest(both, done):
-        return training(*both, EVERYTHING, done, steps, data, seed)
-
-    codec = write, read
-    study.fit("encoder", both, rest, steps, options, EVERY, codec=codec)
+    notes = {"settings": settings, "step": 0}
+    if resume:
+        state, notes = restore(path, nnx.state(both), notes)
+        nnx.update(both, state)
+    columns = "{task.description}", BarColumn(), MofNCompleteColumn()
+    with Progress(*columns, TimeRemainingColumn(), "{task.fields[said]}") as bar:
+        task = bar.add_task("encoder", total=steps, completed=notes["step"], said="")
+        rest = training(*both, EVERYTHING, notes["step"], steps, data, seed)
+        for done, value in rest:
+            if done % EVERY == 0 or done == steps:
+                save(path, nnx.state(both), {**notes, "step": done})
+                bar.update(task, completed=done, said=f"loss {value:.3f}")
     return encoder, accuracy(reader, load_printed(1000, seed + 1))
 
 
@@ -239,8 +283,8 @@ def ways(trained, channels, seed):
 def learn_few(encoder, features, trained, rate, data, seed, steps=200):
     """A reader of digits, after training on few labels."""
     reader = Reader(encoder, features, DIGITS, nnx.Rngs(seed))
-    optimizer = nnx.Optimizer(reader, make_adam(rate, steps), wrt=trained)
-    for _ in training(reader, optimizer, trained, 0, steps, data, seed):
+    memory = nnx.Optimizer(reader, make_adam(rate, steps), wrt=trained)
+    for _ in training(reader, memory, trained, 0, steps, data, seed):
         pass
     return reader
 
@@ -249,15 +293,11 @@ def learn_from_few(encoder, size, seed):
     """Accuracy by labels a class and by way; and whether `encoder` is unchanged."""
     learned, test = load_written()
     before, unchanged = weights_of(encoder), True
-    names = [*ways(encoder, size.channels, seed), "nearest image"]
+    names = [*ways(encoder, size.channels, seed)]
     rows = {str(count): {name: [] for name in names} for count in LABELS}
     cases = [*product(LABELS, range(size.draws), names)]
     for count, draw_number, name in track(cases, "few labels"):
         data = few(learned, count, [seed, draw_number])
-        if name == "nearest image":
-            right = study.neighbors(data, test, 1)
-            rows[str(count)][name].append(float(right.mean()))
-            continue
         way = ways(encoder, size.channels, seed)[name]
         reader = learn_few(*way, data, seed)
         rows[str(count)][name].append(accuracy(reader, test))
@@ -282,8 +322,8 @@ def same(one, other):
 def step_costs(encoder, trained, rate, data):
     """Bytes that the compiled step needs for itself, Adam's bytes, and seconds."""
     reader = Reader(encoder, 128, DIGITS, nnx.Rngs(0))
-    optimizer = nnx.Optimizer(reader, make_adam(rate, 200), wrt=trained)
-    definition, state = nnx.split((reader, optimizer))
+    memory = nnx.Optimizer(reader, make_adam(rate, 200), wrt=trained)
+    definition, state = nnx.split((reader, memory))
 
     @jax.jit
     def step(state, x, y):
@@ -296,9 +336,7 @@ def step_costs(encoder, trained, rate, data):
         began = time.perf_counter()
         jax.block_until_ready(compiled(state, *data))
         seconds.append(time.perf_counter() - began)
-    adam = sum(
-        leaf.nbytes for leaf in jax.tree.leaves(nnx.state(optimizer, nnx.OptState))
-    )
+    adam = sum(leaf.nbytes for leaf in jax.tree.leaves(nnx.state(memory, nnx.OptState)))
     temporary = compiled.memory_analysis().temp_size_in_bytes
     return {"temporary": temporary, "adam": adam}, float(np.median(seconds))
 
@@ -310,7 +348,8 @@ def draw(table, path):
         axes.plot([*table], [row[name] for row in table.values()], "o-", label=name)
     axes.set(xlabel="labels a class", ylabel="test accuracy on handwriting")
     axes.legend(fontsize="small")
-    study.save_figure(figure, path)
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
 
 
 def show_data(printed_images, written_images, path):
@@ -320,12 +359,17 @@ def show_data(printed_images, written_images, path):
         for axes, image in zip(row, images, strict=False):
             axes.imshow(image[..., 0], cmap="gray_r")
             axes.axis("off")
-    study.save_figure(figure, path)
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
 
 
-def run(options, size):
-    seed = options.seed
-    encoder, read = fit_encoder(size, options)
+def run(options):
+    size, seed = SIZES[options.size], options.seed
+    print(f"{options.size}: {size.takes}")
+    options.output.mkdir(parents=True, exist_ok=True)
+    settings = {"size": options.size, "steps": options.steps or size.steps}
+    settings |= {"seed": seed}
+    encoder, read = fit_encoder(size, settings, options.output, options.resume)
     table, unchanged = learn_from_few(encoder, size, seed)
     learned, _ = load_written()
     costs, seconds = {}, {}
@@ -335,25 +379,72 @@ def run(options, size):
         costs[name], seconds[name] = step_costs(part, trained, rate, data)
     results = {"printed": read, "written": table}
     results |= {"encoder unchanged": unchanged, "costs": costs}
+    (options.output / "results.json").write_text(json.dumps(results, indent=1))
     draw(table, options.output / "labels.png")
     some = load_printed(12, seed)[0]
     show_data(some, learned[0], options.output / "data.png")
     report(results, seconds)
-    return results
 
 
 def report(results, seconds):
     """Print what was found."""
     print(f"{len(CHARACTERS)} printed characters: {results['printed']:.3f} right")
-    study.print_table({f"{n} labels": row for n, row in results["written"].items()})
+    print(f"{'labels a class':20}" + "".join(f"{n:>8}" for n in results["written"]))
+    for name in results["written"]["5"]:
+        shares = (row[name] for row in results["written"].values())
+        print(f"{name:20}" + "".join(f"{share:8.3f}" for share in shares))
     print(f"the frozen encoder is unchanged: {results['encoder unchanged']}")
     for name, cost in results["costs"].items():
         print(f"a step, {name}: {1e3 * seconds[name]:.2f} ms, ", end="")
         print(f"{cost['temporary']:,} bytes in between, {cost['adam']:,} of Adam's")
 
 
+def positive(text):
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text} is not a positive whole number")
+    return int(text)
+
+
+def seed_number(text):
+    if not text.isdecimal() or int(text) >= 2**31:
+        raise argparse.ArgumentTypeError(f"{text} is not a number from 0 to 2**31 - 1")
+    return int(text)
+
+
+def read_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    add = parser.add_argument
+    add("--output", type=Path, default=Path("frozen_encoder"), help="where to write")
+    takes = "; ".join(f"{name}: {size.takes}" for name, size in SIZES.items())
+    add("--size", choices=SIZES, default="small", help=f"small, if not said; {takes}")
+    add("--steps", type=positive, help="at most, if not those of the size")
+    add("--seed", type=seed_number, default=0, help="of weights and batches")
+    add("--resume", action="store_true", help="go on with a run that was stopped")
+    return parser.parse_args()
+
+
+def is_interrupt(error):
+    """Whether an interrupt is behind an error.
+
+    Between two calls of a compiled function JAX compares what is static in a module.
+    That runs Python of the library, and an interrupt there comes as a ValueError.
+    """
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__
+    return error is not None
+
+
 def main():
-    study.main(run, __doc__, SIZES)
+    options = read_arguments()
+    try:
+        run(options)
+    except BaseException as error:
+        if is_interrupt(error):
+            again = sys.argv if options.resume else [*sys.argv, "--resume"]
+            sys.exit(f"Stopped. To go on from here: python {shlex.join(again)}")
+        if isinstance(error, OSError):
+            sys.exit(f"Cannot write to {options.output}: {error}")
+        raise
 
 
 if __name__ == "__main__":

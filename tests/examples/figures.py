@@ -66,10 +66,7 @@ SHOWN: dict[str, dict[str, Callable[[dict], float]]] = {
     "frozen_encoder": {
         f"{count} labels a class, {way}": at("written", count, way)
         for count in ("2", "5", "20")
-        for way in (
-            *("frozen encoder", "nearest image", "pixels", "from nothing"),
-            "fine-tuned",
-        )
+        for way in ("frozen encoder", "pixels", "from nothing", "fine-tuned")
     },
     "lora": {
         f"{task}, {way}": at("accuracy", task, way)

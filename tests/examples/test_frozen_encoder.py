@@ -24,11 +24,9 @@ def encoder() -> nnx.Module:
     """An encoder that has learned printed characters a little."""
     found = program.Encoder(CHANNELS, nnx.Rngs(0))
     reader = program.Reader(found, 128, len(program.CHARACTERS), nnx.Rngs(0))
-    optimizer = nnx.Optimizer(
-        reader, program.make_adam(2e-3, 500), wrt=program.EVERYTHING
-    )
+    memory = nnx.Optimizer(reader, program.make_adam(2e-3, 500), wrt=program.EVERYTHING)
     data = program.load_printed(6000, 0)
-    for _ in program.training(reader, optimizer, program.EVERYTHING, 0, 500, data, 0):
+    for _ in program.training(reader, memory, program.EVERYTHING, 0, 500, data, 0):
         pass
     assert program.accuracy(reader, program.load_printed(300, 1)) > 0.5
     return found
