@@ -1,4 +1,4 @@
-"""Diffusion: its parts, its evaluation, and what that must not let pass."""
+"""Diffusion: its parts, its judge, and what the judge must not let pass."""
 
 from __future__ import annotations
 
@@ -62,17 +62,14 @@ def test_following_the_true_velocity_arrives(name: str, data: tuple):
     np.testing.assert_allclose(way[-1], np.broadcast_to(digit, (3, 64)), atol=0.1)
 
 
-def evaluated(make, data: tuple) -> dict:
+def judged(make, data: tuple) -> dict:
     made = make(data[0], LABELS, np.random.default_rng(0))
-    return program.evaluate(made, LABELS, *data)
+    return program.judge(made, LABELS, *data)
 
 
-def test_the_evaluation_passes_real_digits_and_not_what_only_looks_like_them(
-    data: tuple,
-):
+def test_the_judge_passes_real_digits_and_not_what_only_looks_like_them(data: tuple):
     real, mean, normal = (
-        evaluated(make, data)
-        for make in (program.real, program.means, program.gaussians)
+        judged(make, data) for make in (program.real, program.means, program.gaussians)
     )
     assert min(mean["recognized"], normal["recognized"]) > 0.95  # the trap
     assert real["fidelity"] > 0.85
@@ -85,11 +82,11 @@ def test_the_evaluation_passes_real_digits_and_not_what_only_looks_like_them(
     assert max(mean["copied"], normal["copied"]) < 0.05
 
 
-def test_the_evaluation_sees_labels_that_are_shuffled(data: tuple):
+def test_the_judge_sees_labels_that_are_shuffled(data: tuple):
     def shuffled(train, labels, rng):
         return program.real(train, rng.permutation(labels), rng)
 
-    found = evaluated(shuffled, data)
+    found = judged(shuffled, data)
     assert found["recognized"] < 0.2
     assert found["fidelity"] < 0.2
 
@@ -115,7 +112,7 @@ def test_the_guidance_is_chosen_by_what_it_makes_on_validation_digits(monkeypatc
 
 
 def test_few_steps_give_digits_of_the_class_that_is_asked_for(data: tuple):
-    """Small as it is; and with guidance 0, which is unconditional, not."""
+    """Small as it is; and with guidance 0, which does not tell the class, not."""
     size = program.SIZES["tiny"]
     state = program.start(size, 600, 0)
     path = program.PATHS["flow matching"]
@@ -123,7 +120,7 @@ def test_few_steps_give_digits_of_the_class_that_is_asked_for(data: tuple):
     right = {}
     for guidance in (0, 1.5):
         made = program.digits(state.average, LABELS, 0, guidance)[-1]
-        right[guidance] = program.evaluate(made, LABELS, *data)
+        right[guidance] = program.judge(made, LABELS, *data)
     assert right[1.5]["recognized"] > 0.8
     assert right[1.5]["fidelity"] > 0.2
     assert right[0]["recognized"] < 0.25
@@ -148,6 +145,6 @@ def test_at_its_real_size_it_beats_what_a_classifier_lets_pass(
         assert ours["told apart"] > real["told apart"] + 0.05
         assert ours["fidelity"] > real["fidelity"]
         assert ours["copied"] < 0.2 < real["copied"]
-        unconditional = found[f"{name}, unconditional"]
-        assert unconditional["recognized"] < 0.25
-        assert unconditional["fidelity"] < 0.4
+        untold = found[f"{name}, class not told"]
+        assert untold["recognized"] < 0.25
+        assert untold["fidelity"] < 0.4
