@@ -155,3 +155,7 @@ def test_at_its_real_size_the_convnet_beats_both_baselines(seed: int, tmp_path: 
     assert test["convnet"] > 0.945
     assert test["convnet"] > test["plain"] + 0.03
     assert test["plain"] > test["linear"]
+    # As the page says: nearest neighbors are not clearly beaten.
+    gap = right["neighbors"]
+    assert gap["convnet ahead"] < 2 * gap["its error"]
+    assert gap["convnet ahead"] == pytest.approx(test["convnet"] - test["neighbors"])
