@@ -104,7 +104,7 @@ def measure(rounds: int, small: bool = False) -> dict[str, Any]:
 def table(found: dict[str, Any]) -> str:
     """Tokens a second, the share of the roof, and the speed beside NumPy's."""
     taken = found["seconds"]
-    rows = [["", "tokens a second", "share of the roof", "beside NumPy"]]
+    rows = [["computation", "tokens a second", "share of the roof", "beside NumPy"]]
     for name, library in LIBRARIES.items():
         passes = 3 if "backward" in name else 1
         operations = passes * found["flops a token"] / 3 * found["tokens"]
