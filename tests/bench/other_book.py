@@ -322,9 +322,7 @@ def table(books: dict[str, dict[str, Any]]) -> str:
             for what in ("first build", "nothing changed", "from kept runs")
             for who in BUILDERS
         },
-        "load meanwhile": lambda b: (
-            f"{min(b['load'])} to {max(b['load'])}"
-        ),
+        "load meanwhile": lambda b: f"{min(b['load'])} to {max(b['load'])}",
         "pages whose programs were run": lambda b: (
             f"{b['programs']['pages']} of {b['programs']['of']}"
         ),
