@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from executed_book.programs import Page, Programs, SourceCell
+from executed_book.programs.snippets import Snippets
 from executed_book.programs.values import describe, described, split_descriptions
 from executed_book.programs.verdicts import (
     DIFFERS,
@@ -17,7 +18,13 @@ from executed_book.programs.verdicts import (
     Verdict,
     Verdicts,
 )
-from executed_book.programs.verify import Offer, count, unverified, verify_offers
+from executed_book.programs.verify import (
+    Offer,
+    count,
+    settled,
+    unverified,
+    verify_offers,
+)
 from executed_book.running.programs import Ran
 from executed_book.running.progress import Progress
 
@@ -119,6 +126,13 @@ def test_what_holds_in_no_way_is_an_error(opened):
     assert "1 failed" in count([offer])
 
 
+def test_a_script_that_fails_is_not_offered(opened):
+    for script, offered in [("x = 1", "x = 1"), ("open('none')", ""), ("1 / 0", "")]:
+        offer = Offer(*PLACE, Promise(script), opened())
+        verify_offers([offer], 1, Progress())
+        assert settled(Snippets([], script), [offer]).script == offered
+
+
 def test_a_program_that_holds_too_much_memory_is_ended_and_says_so(opened):
     grows = "import time\nheld = []\nwhile len(held) < 10**4:\n"
     grows += "    time.sleep(0.005)\n    held.append(b'x' * 10**7)"
@@ -138,6 +152,14 @@ def test_what_is_not_the_same_twice_is_not_held_against_a_program(opened):
     raising = page_offer(opened(), [*codes, "print(time.time(), 1 / 0)"], "1 0.5")
     verify_offers([raising], 1, Progress())
     assert raising.verdict.word == DIFFERS
+
+
+def test_an_address_is_not_held_against_a_program(opened):
+    offer = page_offer(opened(), ["x = object()", "x"], "<object object at 0x7f5a5da3>")
+    verify_offers([offer], 1, Progress())
+    assert offer.verdict == Verdict(HELD)
+    again = page_offer(opened(), ["x = object()", "x"], "<object object at 0x7f5a5db4>")
+    assert again.verdict is not None, "the page was executed anew"
 
 
 def test_a_page_and_a_program_bind_the_same(opened):
