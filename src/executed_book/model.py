@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypedDict
 
+from .errors import PageError
+
 
 class Output(TypedDict, total=False):
     """One output of a cell in nbformat's form: a stream, a value, a figure, an error.
@@ -153,6 +155,13 @@ class Chapter:
         )
         return dataclasses.replace(self, parts=tuple(parts))
 
+    def wrong(
+        self, cell: Cell, what: str, hint: str = "", detail: str = "", line: int = 1
+    ) -> PageError:
+        """What is wrong with a cell, at one of its lines (from 1)."""
+        message = f"cell {cell.number} {what}"
+        return PageError(self.path, cell.line + line - 1, message, hint, detail)
+
     @property
     def title(self) -> str:
         """Its first heading, or its name if it has none."""
@@ -189,16 +198,12 @@ class ValueResult:
 
 @dataclass(frozen=True)
 class CellResult:
-    """What one cell gave: outputs, seconds, its failure, the values after it.
-
-    `log` is what the runtime wrote to stderr meanwhile, which is no output of the cell.
-    """
+    """What one cell gave: outputs, seconds, its failure, the values after it."""
 
     outputs: tuple[Output, ...] = ()
     seconds: float = 0.0
     failure: Failure | None = None
     values: tuple[ValueResult, ...] = ()
-    log: str = ""
 
 
 @dataclass(frozen=True)

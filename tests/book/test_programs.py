@@ -21,9 +21,9 @@ from executed_book.programs import (
     script,
     sets_environment,
 )
-from executed_book.running.programs import run_programs
 
 from .programs import harness
+from .programs.running import run_programs
 
 pytestmark = pytest.mark.usefixtures("ready_workers")
 

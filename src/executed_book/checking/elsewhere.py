@@ -117,7 +117,7 @@ def same_cells(
     cells that it needed when it was stored and that it `needs` now. If its needs were
     not stored, it needs all cells above it.
     """
-    pairs = list(_pairs([cell.source for cell in stored], sources))
+    pairs = list(same_sources([cell.source for cell in stored], sources))
     then, now = {i + 1 for i, _ in pairs}, {j + 1 for _, j in pairs}
     is_whole = len(stored) == len(sources) == len(pairs)
     return {
@@ -127,7 +127,7 @@ def same_cells(
     }
 
 
-def _pairs(old: list[str], new: list[str]) -> Iterator[tuple[int, int]]:
+def same_sources(old: list[str], new: list[str]) -> Iterator[tuple[int, int]]:
     """The positions, in both, of what is the same, in their order."""
     matcher = SequenceMatcher(None, old, new, autojunk=False)
     for i, j, size in matcher.get_matching_blocks():

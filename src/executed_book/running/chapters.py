@@ -26,7 +26,7 @@ from ..model import (
 from ..settings import Settings
 from .channel import Message
 from .fingerprint import Depends, dependencies, installed_version
-from .jobs import CellJob, ChapterJob
+from .jobs import Job
 from .pool import Task
 from .processes import memory_of
 from .progress import Progress
@@ -73,29 +73,9 @@ class ChapterTask(Task):
         self._too_much: tuple[str, ...] = ()
         self._pid = 0
 
-    def job(self) -> ChapterJob:
+    def job(self) -> Job:
         self.progress.started(self.chapter.docname)
-        settings = self.settings
-        return ChapterJob(
-            docname=self.chapter.docname,
-            cells=tuple(
-                CellJob(
-                    cell.source,
-                    "measured" in cell.tags,
-                    cell.is_skipped,
-                    tuple(value.expression for value in cell.values),
-                )
-                for cell in self.chapter.cells
-            ),
-            leading=tuple(value.expression for value in self.chapter.leading),
-            output_limit=settings.output_limit,
-            image_limit=settings.image_limit,
-            project=str(settings.project),
-            place=str(self.chapter.path.parent) if settings.folder == "page" else None,
-            figures="png" if settings.figures == "png" else "svg",
-            style=settings.figure_style,
-            platform=self.chapter.platform,
-        )
+        return self.chapter, self.settings
 
     def hear(self, message: Message) -> None:
         self._phase = message["at"]

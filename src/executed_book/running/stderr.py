@@ -67,18 +67,17 @@ def is_the_runtimes(line: str) -> bool:
     return line.startswith(KNOWN_PLAIN)
 
 
-def told_apart(text: str) -> tuple[str, str]:
-    """What of a text on stderr is the cell's own, and what the runtime's.
+def without_logs(text: str) -> str:
+    """What of a text on stderr is the cell's own.
 
     An empty line right after one of the runtime's goes with it.
 
-    >>> told_apart("mine\\nE0317 05:01:29.2  7 gpu_timer.cc:1] Skipping the delay")
-    ('mine\\n', 'E0317 05:01:29.2  7 gpu_timer.cc:1] Skipping the delay')
+    >>> without_logs("mine\\nE0317 05:01:29.2  7 gpu_timer.cc:1] Skipping the delay")
+    'mine\\n'
     """
     own: list[str] = []
-    logged: list[str] = []
     known = False
     for line in text.splitlines(keepends=True):
         known = is_the_runtimes(line.rstrip("\r\n")) or (known and not line.strip())
-        (logged if known else own).append(line)
-    return "".join(own), "".join(logged)
+        own += [] if known else [line]
+    return "".join(own)

@@ -11,6 +11,7 @@ wait: `{"at": "cell", "number": 3}`. Before each cell it asks for the machine
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import socket
 import sys
@@ -18,13 +19,14 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from ..model import CellResult, to_plain
+from ..model import CellResult, Chapter, Value, ValueResult, to_plain
+from ..settings import Settings
 from .channel import Channel
-from .jobs import ChapterJob, ProgramJob, read_job
+from .jobs import read_job
 from .outputs import OutputLimit, Outputs
 from .processes import die_with_parent
 from .server import BELOW
-from .stderr import told_apart
+from .stderr import without_logs
 from .surroundings import Uses, note_uses
 
 #: Variables with these prefixes are read when the library is imported.
@@ -39,20 +41,22 @@ def work(folder: Path, channel: int) -> None:
     job = read_job(folder)
     place = folder / "work"
     place.mkdir()
-    os.chdir(getattr(job, "place", None) or place)
+    if not isinstance(job, str) and job[1].folder == "page":
+        place = job[0].path.parent
+    os.chdir(place)
     os.environ["IPYTHONDIR"] = str(folder)  # no profile of the user's is read
     # As at a prompt: modules beside the page are found, and there are no arguments.
     sys.argv = [""]
     if sys.path[:1] != [""]:
         sys.path.insert(0, "")
     link = Channel(socket.socket(fileno=channel))
-    if isinstance(job, ProgramJob):
+    if isinstance(job, str):
         from .script import run_program
 
         link.send(at="program", pid=os.getpid())
-        run_program(job.text, folder)
+        run_program(job, folder)
     try:
-        _Chapter(job, folder, link).run()
+        _Chapter(*job, folder, link).run()
     except BaseException:
         # Our own fault, or a chapter that broke the shell itself: say so above, since
         # nobody sees this process's stderr.
@@ -68,43 +72,49 @@ _NOTHING = to_plain(CellResult())
 class _Chapter:
     """A chapter while it runs."""
 
-    def __init__(self, job: ChapterJob, folder: Path, link: Channel) -> None:
-        self._job, self._link = job, link
+    def __init__(
+        self, chapter: Chapter, settings: Settings, folder: Path, link: Channel
+    ) -> None:
+        self._chapter, self._link = chapter, link
         self._owner = os.getpid()
         self._below = {n: (folder / name).open("r+b") for n, name in BELOW.items()}
-        if job.platform:
-            _choose_platform(job.platform)
+        if chapter.platform:
+            _choose_platform(chapter.platform)
         from .shell import Shell
 
-        outputs = Outputs(job.output_limit, job.image_limit)
-        self._shell = Shell(job.docname, outputs, job.figures, job.style)
+        figures = "png" if settings.figures == "png" else "svg"
+        outputs = Outputs(settings.output_limit)
+        self._shell = Shell(chapter.docname, outputs, figures, settings.figure_style)
         if not (folder / "fresh").exists():
             _note_late_settings(link)
-        self._uses = note_uses(Path(job.project))
+        self._uses = note_uses(settings.project)
 
     def run(self) -> None:
         """Run all cells; a cell that fails does not end the chapter."""
         self._link.send(at="leading", pid=self._owner)
-        leading = self._shell.evaluate(self._job.leading)
+        leading = self._evaluate(self._chapter.leading)
         self._link.send(at="led", values=[to_plain(value) for value in leading])
-        for number, cell in enumerate(self._job.cells, 1):
-            if cell.skipped:
+        for cell in self._chapter.cells:
+            number = cell.number
+            if cell.is_skipped:
                 self._link.send(at="result", number=number, result=_NOTHING)
                 continue
-            self._link.send(at="turn", measured=cell.measured)
+            self._link.send(at="turn", measured="measured" in cell.tags)
             if self._link.receive() is None:
                 return
             self._link.send(at="cell", number=number)
             seconds, failure = self._shell.run(number, cell.source)
             self._end_forks()
-            log = self._collect_below()
-            result = self._shell.result(seconds, failure, ())
+            self._collect_below()
+            result = self._shell.result(seconds, failure)
             self._link.send(at="values", number=number)
-            values = self._shell.evaluate(cell.expressions)
-            result = CellResult(result.outputs, seconds, result.failure, values, log)
+            result = dataclasses.replace(result, values=self._evaluate(cell.values))
             self._link.send(at="result", number=number, result=to_plain(result))
         self._link.send(at="end")
         self._link.send(at="done", **_facts(self._uses))
+
+    def _evaluate(self, values: tuple[Value, ...]) -> tuple[ValueResult, ...]:
+        return self._shell.evaluate(value.expression for value in values)
 
     def _end_forks(self) -> None:
         """End a process that the cell forked and that came back here."""
@@ -112,12 +122,8 @@ class _Chapter:
             os.write(2, _FORKED.encode())
             os._exit(0)
 
-    def _collect_below(self) -> str:
-        """Take what was written below Python, by C++ or by child processes.
-
-        Returns what the runtime logged, which is not part of the cell's output.
-        """
-        log = ""
+    def _collect_below(self) -> None:
+        """Take what was written below Python, by C++ or by child processes."""
         for number, name in ((1, "stdout"), (2, "stderr")):
             file = self._below[number]
             file.seek(0)
@@ -125,12 +131,11 @@ class _Chapter:
             file.truncate(0)
             text = data.decode("utf-8", "replace")
             if name == "stderr":
-                text, log = told_apart(text)
+                text = without_logs(text)
             try:
                 self._shell.outputs.stream(name, text)
             except OutputLimit:
                 break
-        return log
 
 
 def _choose_platform(platform: str) -> None:
