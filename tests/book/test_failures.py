@@ -221,13 +221,10 @@ FAULTS = {
     "magic": fault(
         "%env A=1", words="cell 1 cannot be copied as a program & no-program"
     ),
-    "install": fault(
-        "%pip list --path .", words="cannot be copied as a program: %pip & no-program"
-    ),
     "variables": fault(
         "x = 1\n%whos",
         line=10,
-        words="cannot be copied as a program: %whos & no-program",
+        words="cannot be copied as a program: not plain Python & no-program",
     ),
 }
 

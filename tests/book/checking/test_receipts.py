@@ -164,7 +164,7 @@ def test_marks_inside_code_are_text(tmp_path: Path):
     assert sentence.text == "Write {check}`name` after it."
 
 
-def test_marks_in_a_notebook_have_its_lines(tmp_path: Path):
+def test_marks_in_a_notebook_are_read(tmp_path: Path):
     cell = {
         "cell_type": "markdown",
         "metadata": {},
