@@ -332,14 +332,14 @@ class _Building:
                 continue
             needs = NeededCells(page.executed)
             try:
-                records = records_of(page.executed, paths, needs)
+                records, stale = records_of(page.executed, paths, needs)
             except PageError as error:
                 book.errors.append(error)
                 continue
-            page.records.update(records.holding)
+            page.records.update(records)
             book.stale += [
                 f"{docname}, {counted(count, 'cell')} on {device}"
-                for device, count in records.stale.items()
+                for device, count in stale.items()
             ]
 
 

@@ -219,7 +219,6 @@ class Provenance:
     jax: str
     jaxlib: str
     python: str
-    driver: str | None = None
     date: str | None = None
 
     @property
