@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -228,9 +229,9 @@ def settings_of(
         "not_executed": _texts(get("nb_execution_excludepatterns")),
         "may_fail": _is_set(get("nb_execution_allow_errors")),
     }
-    timeout = _number(get("nb_execution_timeout"))
-    if _is_positive(timeout) and get(PREFIX + "cell_seconds") is None:
-        settings["cell_seconds"] = float(timeout)
+    timeout = myst_nb_limit(get("nb_execution_timeout"))
+    if timeout is not None and get(PREFIX + "cell_seconds") is None:
+        settings["cell_seconds"] = timeout
     if _is_set(get("nb_execution_in_temp")) and get(PREFIX + "folder") is None:
         settings["folder"] = "empty"
     if get("nb_execution_mode") == "off":
@@ -259,6 +260,20 @@ def from_text(name: str, text: str) -> Any:
     if isinstance(default, tuple) and text != "all":
         return text.split(",")
     return text or None
+
+
+def myst_nb_limit(timeout: Any) -> float | None:
+    """The seconds that MyST-NB's `execution_timeout` allows; None if it is not set.
+
+    In MyST-NB, zero and negative numbers mean that there is no limit.
+
+    >>> myst_nb_limit(60), myst_nb_limit("-1")
+    (60.0, inf)
+    """
+    number = _number(timeout)
+    if not isinstance(number, int | float) or isinstance(number, bool):
+        return None
+    return float(number) if number > 0 else math.inf
 
 
 def _number(value: Any) -> Any:

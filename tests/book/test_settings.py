@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -73,7 +74,9 @@ def test_what_an_option_may_not_be_is_said_with_what_it_is(tmp_path, name, value
     ("options", "seconds"),
     [
         ({"nb_execution_timeout": 20}, 20.0),
-        ({"nb_execution_timeout": -1}, 180.0),
+        ({"nb_execution_timeout": -1}, math.inf),
+        ({"nb_execution_timeout": 0}, math.inf),
+        ({"nb_execution_timeout": "-1"}, math.inf),
         ({"nb_execution_timeout": None}, 180.0),
         ({"nb_execution_timeout": 20, "executed_book_cell_seconds": 7}, 7),
     ],

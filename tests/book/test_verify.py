@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from executed_book.programs import Page, Programs, SourceCell
+from executed_book.programs.snippets import Snippets
 from executed_book.programs.values import describe, described, split_descriptions
 from executed_book.programs.verdicts import (
     DIFFERS,
@@ -17,7 +18,13 @@ from executed_book.programs.verdicts import (
     Verdict,
     Verdicts,
 )
-from executed_book.programs.verify import Offer, count, unverified, verify_offers
+from executed_book.programs.verify import (
+    Offer,
+    count,
+    settled,
+    unverified,
+    verify_offers,
+)
 from executed_book.running.programs import Ran
 from executed_book.running.progress import Progress
 
@@ -117,6 +124,13 @@ def test_what_holds_in_no_way_is_an_error(opened):
     assert offer.verdict.word == DIFFERS
     assert "does not give what the page shows" in str(offer.error)
     assert "1 failed" in count([offer])
+
+
+def test_a_script_that_fails_is_not_offered(opened):
+    for script, offered in [("x = 1", "x = 1"), ("open('none')", ""), ("1 / 0", "")]:
+        offer = Offer(*PLACE, Promise(script), opened())
+        verify_offers([offer], 1, Progress())
+        assert settled(Snippets([], script), [offer]).script == offered
 
 
 def test_a_program_that_holds_too_much_memory_is_ended_and_says_so(opened):

@@ -139,16 +139,19 @@ def offers_of(
 def settled(snippets: Snippets, offers: Iterable[Offer]) -> Snippets:
     """The snippets as they were verified: lengthened, or without those that fail."""
     programs, reasons = [*snippets.programs], dict(snippets.reasons)
+    script = snippets.script
     for offer in offers:
         verdict = offer.verdict
-        if offer.program is None or verdict is None:
+        if verdict is None:
             continue
-        if not verdict.is_good:
+        if offer.program is None:
+            script = script if verdict.is_good else ""
+        elif not verdict.is_good:
             programs[offer.program.cell] = None
             reasons[offer.program.cell] = _REASONS[verdict.word]
         elif verdict.added:
             programs[offer.program.cell] = offer.with_added(verdict.added)
-    return dataclasses.replace(snippets, programs=programs, reasons=reasons)
+    return Snippets(programs, script, reasons)
 
 
 def unverified(offers: Iterable[Offer]) -> Iterator[PageError]:

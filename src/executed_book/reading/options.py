@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from ..errors import PageError, did_you_mean
+from ..settings import myst_nb_limit
 from .markdown import Stretch
 
 #: The only kernel a chapter may name: cells run in the builder's own Python.
@@ -151,11 +152,11 @@ def page_options(
 ) -> tuple[dict[str, Any], list[PageError]]:
     """What a page says about how it executes: `limit` and `platform`.
 
-    MyST-NB's own `mystnb: {execution_timeout: 60}` is a limit as well.
+    MyST-NB's own `mystnb: {execution_timeout: 60}` is a limit as well; -1 lifts it.
     """
     settings = metadata.get("executed_book")
     options = _mapping(settings)
-    timeout = of_myst_nb(metadata).get("execution_timeout")
+    timeout = myst_nb_limit(of_myst_nb(metadata).get("execution_timeout"))
     limit, platform = options.get("limit", timeout), options.get("platform")
     is_number = isinstance(limit, int | float) and not isinstance(limit, bool)
     right = (

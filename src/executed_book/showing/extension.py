@@ -180,6 +180,9 @@ class Showing:
             first = self._install_line(page)
             notebook = notebook_of_page(page.executed, readable_page, first)
             texts = [notebook, page.snippets.script, *texts]
+            if not page.snippets.script:  # it was run, and fails
+                texts.remove("")
+                Path(app.outdir, files.pop(_SCRIPT)).unlink(missing_ok=True)
         for path, text in zip(files.values(), texts, strict=True):
             write_whole(Path(app.outdir, path), text)
         return files | {f"{name} (to install)": f"_downloads/{name}" for name in beside}
@@ -326,11 +329,14 @@ def _name_plainly(buttons: list[dict[str, Any]]) -> None:
         button["text"] = names.get(button.get("label", ""), button["text"])
 
 
+_SCRIPT = "Script (.py)"
+
+
 def _downloads(docname: str) -> dict[str, str]:
     """A chapter's files to download, by what they are called."""
     return {
         "Notebook (.ipynb)": f"_downloads/{docname}.ipynb",
-        "Script (.py)": f"_downloads/{docname}.py",
+        _SCRIPT: f"_downloads/{docname}.py",
     }
 
 

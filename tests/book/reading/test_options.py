@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,7 @@ def test_only_our_kernel_is_known():
         ({"executed_book": {"limit": 2.5}}, 2.5, None),
         ({"executed_book": {"platform": "cpu"}}, None, "cpu"),
         ({"mystnb": {"execution_timeout": 7}}, 7, None),
+        ({"mystnb": {"execution_timeout": -1}}, math.inf, None),
         (
             {"executed_book": {"limit": 2}, "mystnb": {"execution_timeout": 7}},
             2,

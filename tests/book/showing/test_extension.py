@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -145,6 +146,18 @@ def test_a_chapter_can_be_taken_in_three_forms(showing, tmp_path):
     assert first["url"] == "../_downloads/one.ipynb"
     assert last["text"] == "Print, or save as PDF"
     assert context["header_buttons"][0] == {"label": "other"}
+
+
+def test_a_script_that_fails_is_not_offered_any_more(showing, tmp_path):
+    offered(showing, "one", "<h1>One</h1>")
+    page = showing.book.pages["one"]
+    snippets = replace(page.snippets, script="")
+    showing.book.pages["one"] = ExecutedPage(page.executed, snippets)
+    downloads = offered(showing, "one", "<h1>One</h1>")["downloads"]
+    assert list(downloads) == ["Notebook (.ipynb)", "Markdown (.md)"]
+    folder = tmp_path / "html" / "_downloads"
+    assert not (folder / "one.py").exists()
+    assert (folder / "one.md").read_text() == "# One\n"
 
 
 def test_another_page_is_text_alone_and_what_is_no_page_is_nothing(showing, tmp_path):

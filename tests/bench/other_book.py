@@ -1,0 +1,405 @@
+"""A book that nobody here wrote, as it is: what is built, what is refused, how long.
+
+    python -m tests.bench.other_book REPOSITORY CONF --source FOLDER --keep FILE.json
+
+The book is what its repository holds at HEAD. Everything is run by the Python that
+`--python` names, in which `executed_book` and what the book imports are installed. The
+file `CONF` is its `conf.py` for both builders. Each of them builds all pages from
+nothing, then once more with nothing changed, then from the kept runs alone, in turns,
+so that a busy machine slows both. Our builder publishes nothing while a page fails, so
+its first build ends with a second command that leaves out the pages it refused.
+
+Then the programs of the pages are run one by one. Those of the quickest pages come
+first, until `--verify-seconds` have passed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+BUILDERS = ("executed_book", "MyST-NB")
+
+OURS = """
+extensions = [*extensions, "executed_book"]
+executed_book_programs = "../verdicts"
+"""
+THEIRS = """
+nb_execution_mode = "cache"
+nb_execution_cache_path = {cache!r}
+"""
+
+#: Makes the data base of jupyter-cache, which a parallel build fails to do.
+MAKE_CACHE = """\
+import sys
+from jupyter_cache import get_cache
+get_cache(sys.argv[1]).list_cache_records()
+"""
+
+VERSIONS = """\
+import json, platform
+from importlib.metadata import PackageNotFoundError, version
+found = {"python": platform.python_version()}
+for name in ("executed-book", "myst-nb", "sphinx", "numpy", "jax"):
+    try:
+        found[name] = version(name)
+    except PackageNotFoundError:
+        pass
+print(json.dumps(found))
+"""
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a command said, how it ended, and how long it took."""
+
+    text: str
+    status: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Place:
+    """A copy of the book for one builder, with its `conf.py`."""
+
+    folder: Path
+    source: str
+    config: str
+    python: str
+
+    @property
+    def conf(self) -> Path:
+        return self.folder / self.config / "conf.py"
+
+    def run(self, *arguments: str, limit: float = 7200) -> Said:
+        """Run Python here; interrupted once it has taken `limit` seconds."""
+        began = time.perf_counter()
+        running = subprocess.Popen(
+            [self.python, *arguments],
+            cwd=self.folder,
+            env={**os.environ, "JAX_PLATFORMS": "cpu", "MPLBACKEND": "agg"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        try:
+            text, _ = running.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            running.send_signal(signal.SIGINT)
+            text, _ = running.communicate(timeout=60)
+        return Said(text, running.returncode, time.perf_counter() - began)
+
+    def ours(self, command: str, *options: str, **limits: float) -> Said:
+        tool = ("-m", "executed_book", command, "--source", self.source)
+        return self.run(*tool, "--config", self.config, *options, **limits)
+
+    def theirs(self) -> Said:
+        options = ("-j", "auto", "-c", self.config, "-d", "_build/doctrees")
+        return self.run("-m", "sphinx", *options, self.source, "_build/html")
+
+    def forget_pages(self) -> None:
+        """Delete all that was built but the kept runs."""
+        for path in (self.folder / "_build").iterdir():
+            if path.name not in ("cache", "jupyter-cache"):
+                shutil.rmtree(path)
+
+
+def git(repository: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(repository), *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def place(options: argparse.Namespace, folder: Path, more: str) -> Place:
+    """The book as its repository holds it, with what `conf.py` says besides."""
+    folder.mkdir()
+    archive = folder / "book.tar"
+    git(options.repository, "archive", "-o", str(archive), options.commit)
+    shutil.unpack_archive(archive, folder, filter="data")
+    archive.unlink()
+    made = Place(folder, options.source, options.config, options.python)
+    made.conf.parent.mkdir(exist_ok=True)
+    text = options.conf.read_text("utf-8") + more
+    made.conf.write_text(text + not_executed(options.leave_out))
+    return made
+
+
+def not_executed(docnames: Iterable[str]) -> str:
+    """What `conf.py` says of pages that are shown and not run."""
+    return f"nb_execution_excludepatterns = {[f'{name}.*' for name in docnames]!r}\n"
+
+
+def refused(said: Said, source: str) -> dict[str, str]:
+    """The pages that our builder refused, each with why.
+
+    >>> said = "book/a.md:9: cell 3 raised E; not looked at: cell 4\\n    Traceback"
+    >>> refused(Said(said, 1, 0.0), "book")
+    {'a': 'cell 3 raised E'}
+    """
+    line = re.compile(rf"^{re.escape(source)}/(\S+)\.(?:md|ipynb):\d+: (.*)$", re.M)
+    found: dict[str, str] = {}
+    for docname, why in line.findall(said.text):
+        found.setdefault(docname, why.partition(";")[0])
+    return found
+
+
+def failed_there(said: Said, folder: Path, source: str) -> list[str]:
+    """The pages whose execution failed in MyST-NB."""
+    start = re.escape(f"{(folder / source).resolve()}/")
+    # A path may be broken by the color of the warning.
+    line = re.compile(
+        rf"^(?:\x1b\S*m)?{start}(\S+?)\.(?:md|ipynb):.*xecut.* failed", re.M
+    )
+    return sorted(set(line.findall(said.text)))
+
+
+def timed(options: argparse.Namespace, folder: Path) -> tuple[dict[str, Any], Place]:
+    """Both builders, in turns; what they refused, and how long they took."""
+    mine = place(options, folder / "ours", OURS)
+    other_cache = folder / "theirs" / "_build" / "jupyter-cache"
+    other = place(options, folder / "theirs", THEIRS.format(cache=str(other_cache)))
+    made = other.run("-c", MAKE_CACHE, str(other_cache))
+    if made.status:
+        raise SystemExit(made.text)
+    seconds: dict[str, dict[str, float]] = {}
+    loads: list[float] = []
+
+    def note(what: str, ours: float, theirs: float) -> None:
+        seconds[what] = dict(
+            zip(BUILDERS, (round(ours, 1), round(theirs, 1)), strict=True)
+        )
+        loads.append(round(os.getloadavg()[0], 1))
+        print(what, seconds[what], "load", loads[-1], flush=True)
+
+    first = mine.ours("build")
+    print(first.text, flush=True)
+    pages = refused(first, options.source)
+    ours = first.seconds
+    if pages:
+        with mine.conf.open("a") as conf:
+            conf.write(not_executed([*options.leave_out, *pages]))
+        ours += must(mine.ours("build")).seconds
+    else:
+        must(first)
+    theirs = must(other.theirs())
+    print(theirs.text, flush=True)
+    note("first build", ours, theirs.seconds)
+    note(
+        "nothing changed",
+        must(mine.ours("build")).seconds,
+        must(other.theirs()).seconds,
+    )
+    mine.forget_pages()
+    other.forget_pages()
+    note(
+        "from kept runs", must(mine.ours("build")).seconds, must(other.theirs()).seconds
+    )
+    count = re.search(r"(\d+) chapters?: .* \((\d+) cells?\)", first.text)
+    assert count is not None, first.text
+    return {
+        "executed pages": int(count[1]),
+        "cells": int(count[2]),
+        "left out": options.leave_out,
+        "refused": pages,
+        "failed in MyST-NB": failed_there(theirs, other.folder, options.source),
+        "seconds": seconds,
+        "load": loads,
+        "pages": {
+            name: len(built(place.folder, options.source))
+            for name, place in zip(BUILDERS, (mine, other), strict=True)
+        },
+        "seconds of pages": {
+            docname: float(taken)
+            for docname, taken in re.findall(
+                r"^  (\S+) +\d+/\d+ cells +([\d.]+) s$", first.text, re.M
+            )
+            if docname not in pages
+        },
+    }, mine
+
+
+def must(said: Said) -> Said:
+    """What a command said that has to end well."""
+    if said.status:
+        raise SystemExit(said.text)
+    return said
+
+
+def built(folder: Path, source: str) -> list[str]:
+    """The pages of the book that the site has."""
+    suffixes = {".md", ".ipynb", ".rst"}
+    names = [
+        path.relative_to(folder / source).with_suffix("")
+        for path in (folder / source).rglob("*")
+        if path.suffix in suffixes
+    ]
+    return [str(n) for n in names if (folder / "_build/html" / f"{n}.html").exists()]
+
+
+def offered(folder: Path, docnames: list[str]) -> dict[str, int]:
+    """How many programs each page of the site offers."""
+    sites = {name: folder / "_build/html" / f"{name}.html" for name in docnames}
+    return {
+        name: path.read_text("utf-8").count('class="program-box"')
+        for name, path in sites.items()
+    }
+
+
+def verified(mine: Place, pages: dict[str, float], limit: float) -> dict[str, Any]:
+    """Run the programs of the quickest pages within the limit; what they gave."""
+    give_up = time.monotonic() + limit
+    done: list[str] = []
+    for docname in sorted(pages, key=pages.__getitem__):
+        left = give_up - time.monotonic()
+        if left <= 0:
+            break
+        said = mine.ours("verify", "--only", docname, limit=left)
+        print(docname, said.text.strip().splitlines()[-1:], flush=True)
+        if "were not verified" not in said.text and said.status in (0, 1):
+            done.append(docname)
+    boxes = must_offer(mine, done)
+    words: Counter[str] = Counter()
+    for docname in done:
+        verdicts = mine.folder / "verdicts" / f"{docname}.txt"
+        text = verdicts.read_text("utf-8") if verdicts.exists() else ""
+        found = re.findall(
+            r"^(\S.*?) {2,}(held|varies|needs files|differs) {2,}", text, re.M
+        )
+        words.update(word for _, word in found)
+        good = sum(w in ("held", "varies") and what != "script" for what, w in found)
+        if boxes[docname] != good:
+            raise SystemExit(
+                f"{docname}: {boxes[docname]} are offered, {good} are good"
+            )
+    return {
+        "pages": len(done),
+        "of": len(pages),
+        "seconds": round(limit - (give_up - time.monotonic())),
+        **{word: words[word] for word in ("held", "varies", "needs files", "differs")},
+        "offered": sum(boxes.values()),
+    }
+
+
+def must_offer(mine: Place, docnames: list[str]) -> dict[str, int]:
+    """What the site offers once it was built with the verdicts."""
+    must(mine.ours("build"))
+    return offered(mine.folder, docnames)
+
+
+def table(books: dict[str, dict[str, Any]]) -> str:
+    """All books that are kept, as comma-separated values, one column for each."""
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(["", *books])
+    rows = {
+        "commit": lambda b: b["commit"][:8],
+        "pages in the site": lambda b: b["pages"]["executed_book"],
+        "pages in MyST-NB's site": lambda b: b["pages"]["MyST-NB"],
+        "pages that are executed": lambda b: b["executed pages"],
+        "left out, since they take long": lambda b: len(b["left out"]),
+        "refused": lambda b: len(b["refused"]),
+        "failed in MyST-NB": lambda b: len(b["failed in MyST-NB"]),
+        "cells": lambda b: b["cells"],
+        **{
+            f"{what}, seconds, {who}": lambda b, what=what, who=who: b["seconds"][what][
+                who
+            ]
+            for what in ("first build", "nothing changed", "from kept runs")
+            for who in BUILDERS
+        },
+        "load meanwhile": lambda b: f"{min(b['load'])} to {max(b['load'])}",
+        "pages with programs run": lambda b: (
+            f"{b['programs']['pages']} of {b['programs']['of']}"
+        ),
+        **{
+            f"programs that {said}": lambda b, word=word: b["programs"][word]
+            for word, said in {
+                "held": "held",
+                "varies": "vary",
+                "needs files": "need files",
+                "differs": "differ",
+            }.items()
+        },
+        "programs offered": lambda b: b["programs"]["offered"],
+        "run on": lambda b: b["date"],
+        "with MyST-NB": lambda b: b["versions"]["myst-nb"],
+        "with Sphinx": lambda b: b["versions"]["sphinx"],
+    }
+    for name, value in rows.items():
+        writer.writerow([name, *map(value, books.values())])
+    return file.getvalue()
+
+
+def why_refused(books: dict[str, dict[str, Any]]) -> str:
+    """Each page that was refused: its book, its name, why, and what MyST-NB did."""
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(["book", "page", "why", "in MyST-NB"])
+    for book, found in books.items():
+        for docname, why in found["refused"].items():
+            there = "failed" if docname in found["failed in MyST-NB"] else "built"
+            writer.writerow([book, docname, why, there])
+    return file.getvalue()
+
+
+def keep(path: Path, found: dict[str, Any]) -> None:
+    """Keep what was found of one book, and write the tables of all anew."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(found, indent=1) + "\n")
+    files = sorted(path.parent.glob("*.json"))
+    books = {
+        found["title"]: found for found in (json.loads(f.read_text()) for f in files)
+    }
+    (path.parent / "books.csv").write_text(table(books))
+    (path.parent / "refused.csv").write_text(why_refused(books))
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("repository", type=Path, help="of git, may be bare")
+    parser.add_argument("conf", type=Path, help="the conf.py for both builders")
+    parser.add_argument("--title", required=True)
+    parser.add_argument("--source", default="docs", help="the folder with the pages")
+    parser.add_argument("--config", default="conf", help="where conf.py goes")
+    parser.add_argument("--python", default="python", help="of the environment")
+    parser.add_argument(
+        "--leave-out", nargs="*", default=[], help="pages that neither executes"
+    )
+    parser.add_argument("--commit", default="HEAD")
+    parser.add_argument("--verify-seconds", type=float, default=1500)
+    parser.add_argument("--keep", type=Path, required=True)
+    options = parser.parse_args(arguments)
+    options.commit = git(options.repository, "rev-parse", options.commit).strip()
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
+        found, mine = timed(options, Path(name))
+        versions = json.loads(must(mine.run("-c", VERSIONS)).text)
+        pages = found.pop("seconds of pages")
+        about = {
+            "title": options.title,
+            "commit": options.commit,
+            "date": time.strftime("%Y-%m-%d"),
+            "cores": os.cpu_count(),
+            "versions": versions,
+            "executed_book at": git(ROOT, "rev-parse", "HEAD").strip(),
+        }
+        programs = verified(mine, pages, options.verify_seconds)
+        keep(options.keep, {**about, **found, "programs": programs})
+    print(options.keep.with_name("books.csv").read_text())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""What is recorded of a book that nobody here wrote, on a tiny one."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .other_book import main
+
+PAGES = {
+    "index": "# Tiny\n\n```{toctree}\ngood\nbad\n```\n",
+    "good": "print(6 * 7)",
+    "bad": "1 / 0",
+    "files": "print(open('data.txt').read())",
+}
+CONF = """\
+extensions = ["myst_nb"]
+suppress_warnings = ["toc.not_included"]
+nb_execution_timeout = 60
+"""
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A repository with a book: a page that fails, and one that needs a file."""
+    root = tmp_path / "book"
+    (root / "text").mkdir(parents=True)
+    for name, body in PAGES.items():
+        if name != "index":
+            front = "---\nfile_format: mystnb\nkernelspec: {name: python3}\n---\n"
+            body = f"{front}# {name}\n\n```{{code-cell}}\n{body}\n```\n"
+        (root / "text" / f"{name}.md").write_text(body)
+    (root / "text" / "data.txt").write_text("some data")
+    for command in (
+        "init -q",
+        "add .",
+        "-c user.name=me -c user.email=me@here commit -qm one",
+    ):
+        subprocess.run(["git", "-C", str(root), *command.split()], check=True)
+    (root / "text" / "good.md").write_text("changed since")
+    return root
+
+
+def test_what_is_kept_of_a_book(repository, tmp_path):
+    conf, kept = tmp_path / "conf.py", tmp_path / "kept" / "tiny.json"
+    conf.write_text(CONF)
+    options = ["--title=Tiny", "--source=text", f"--python={sys.executable}"]
+    main([str(repository), str(conf), *options, f"--keep={kept}"])
+    found = json.loads(kept.read_text())
+    head = ["git", "-C", str(repository), "rev-parse", "HEAD"]
+    assert found["commit"] == subprocess.check_output(head, text=True).strip()
+    assert found["refused"] == {"bad": "cell 1 raised ZeroDivisionError"}
+    assert found["failed in MyST-NB"] == ["bad"]
+    assert (found["executed pages"], found["cells"]) == (3, 3)
+    assert found["pages"] == {"executed_book": 4, "MyST-NB": 4}
+    programs = found["programs"]
+    assert (programs["pages"], programs["of"]) == (2, 2)
+    assert (programs["held"], programs["needs files"]) == (2, 2), "cell and script"
+    assert programs["offered"] == 1
+    for seconds in found["seconds"].values():
+        assert all(value > 0 for value in seconds.values())
+    assert "\nrefused,1\n" in (kept.parent / "books.csv").read_text()
+    assert (kept.parent / "refused.csv").read_text().splitlines()[1:] == [
+        "Tiny,bad,cell 1 raised ZeroDivisionError,failed"
+    ]
