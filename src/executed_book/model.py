@@ -219,6 +219,7 @@ class Provenance:
     jax: str
     jaxlib: str
     python: str
+    driver: str | None = None
     date: str | None = None
 
     @property

@@ -17,7 +17,9 @@ from executed_book.model import (
 )
 
 CPU = Provenance("cpu", "cpu", 1, "0.12.0", "0.12.0", "3.13.1")
-GPU = Provenance("gpu", "NVIDIA H200", 1, "0.12.0", "0.12.0", "3.12.3", "2001-02-03")
+GPU = Provenance(
+    "gpu", "NVIDIA H200", 1, "0.12.0", "0.12.0", "3.12.3", "570.1", "2001-02-03"
+)
 
 
 def chapter(*cells: Cell | str, **fields: Any) -> Chapter:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -104,6 +105,7 @@ class _Recording:
         self.settings = dataclasses.replace(settings, outputs=None)
         self.folder, self.is_on_cpu = folder, is_on_cpu
         self.tallies: dict[str, Tally] = {}
+        self._driver = None if is_on_cpu else _driver()
 
     def run(self, progress: Progress) -> None:
         """Execute the book, and tell of each page that could not be recorded."""
@@ -126,7 +128,7 @@ class _Recording:
 
     def _store(self, executed: Executed) -> None:
         """Write the file of a chapter that ran to its end, and tell of it."""
-        here = _dated(executed)
+        here = _with_provenance(executed, self._driver)
         chapter, needs = here.chapter, NeededCells(here)
         failures, spoilt = failed(here, needs)
         errors = failures + check_run(here, self.settings.rules, spoilt)
@@ -195,8 +197,23 @@ def _first_line(error: PageError) -> str:
     return ": ".join([what, *telling])[:_WIDEST]
 
 
-def _dated(executed: Executed) -> Executed:
+def _with_provenance(executed: Executed, driver: str | None) -> Executed:
     run = executed.run
-    provenance = dataclasses.replace(run.provenance, date=f"{run.date:%Y-%m-%d}")
+    provenance = dataclasses.replace(
+        run.provenance,
+        date=f"{run.date:%Y-%m-%d}",
+        driver=driver if run.provenance.platform == "gpu" else None,
+    )
     run = dataclasses.replace(run, provenance=provenance)
     return dataclasses.replace(executed, run=run)
+
+
+def _driver() -> str | None:
+    """The version of the NVIDIA driver, if there is one."""
+    command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    try:
+        asked = subprocess.run(command, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    lines = asked.stdout.splitlines()
+    return lines[0] if lines else None

@@ -7,6 +7,7 @@ those of its run.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -134,7 +135,7 @@ def notebook_of_page(executed: Executed, page: BeautifulSoup, first: str) -> str
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     notebook = new_notebook(cells=cells, metadata={"kernelspec": kernel})
     nbformat.validate(notebook)
-    return f"{nbformat.writes(notebook)}\n"
+    return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
 
 
 def _code_cell(cell: Cell, result: CellResult) -> NotebookNode:

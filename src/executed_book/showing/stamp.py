@@ -13,6 +13,7 @@ def where(provenance: Provenance, page: Provenance | None = None) -> str:
     facts = provenance
     parts = [
         f"{facts.device_count} × {facts.device_kind}",
+        *([f"driver {facts.driver}"] if facts.driver else []),
         facts.versions,
         *([facts.date] if facts.date else []),
     ]

@@ -13,7 +13,7 @@ from executed_book.commands import record as module
 from executed_book.errors import PageError
 
 from ..conftest import TinyBook, copy_of, new_book, on_a_device
-from ..made import CPU, chapter, executed, gave
+from ..made import CPU, GPU, chapter, executed, gave
 from ..running.test_stderr import RUNTIME_LINES
 
 CELLS = (
@@ -244,6 +244,24 @@ def test_a_line_belongs_to_the_cell_above_it(line, number):
     assert module._cell_at(chapter("x", "y"), line) == number
 
 
-def test_a_record_says_when_it_was_made():
-    ran = executed(chapter("x"), gave(), provenance=CPU)
-    assert module._dated(ran).run.provenance.date == "1970-01-01"
+@pytest.mark.parametrize(
+    ("script", "driver"),
+    [(None, None), ("exit 9", None), ("echo 570.1; echo 570.1", "570.1"), ("", None)],
+)
+def test_the_driver_is_the_one_that_nvidia_smi_names(
+    tmp_path, monkeypatch, script, driver
+):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    if script is not None:
+        (tmp_path / "nvidia-smi").write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / "nvidia-smi").chmod(0o755)
+    assert module._driver() == driver
+
+
+@pytest.mark.parametrize(
+    ("made", "driver"), [(GPU, "570.2"), (CPU, None)], ids=["gpu", "cpu"]
+)
+def test_a_record_says_when_it_was_made_and_on_a_gpu_with_which_driver(made, driver):
+    ran = executed(chapter("x"), gave(), provenance=made)
+    found = module._with_provenance(ran, "570.2").run.provenance
+    assert (found.date, found.driver) == ("1970-01-01", driver)

@@ -15,7 +15,9 @@ from executed_book.showing.stamp import devices, stamp, where
 
 from ..made import CPU, GPU, chapter, executed, gave
 
-RECORDED = "Recorded on 1 × NVIDIA H200, JAX 0.12.0, Python 3.12.3, 2001-02-03"
+RECORDED = (
+    "Recorded on 1 × NVIDIA H200, driver 570.1, JAX 0.12.0, Python 3.12.3, 2001-02-03"
+)
 
 
 def test_a_record_says_all_that_is_known_of_where_it_was_made():
