@@ -198,12 +198,16 @@ class ValueResult:
 
 @dataclass(frozen=True)
 class CellResult:
-    """What one cell gave: outputs, seconds, its failure, the values after it."""
+    """What one cell gave: outputs, seconds, its failure, the values after it.
+
+    `log` is what the runtime wrote to stderr meanwhile, which is no output of the cell.
+    """
 
     outputs: tuple[Output, ...] = ()
     seconds: float = 0.0
     failure: Failure | None = None
     values: tuple[ValueResult, ...] = ()
+    log: str = ""
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from ..model import (
 from ..settings import Settings
 from .channel import Message
 from .fingerprint import Depends, dependencies, installed_version
-from .jobs import Job
+from .jobs import CellJob, ChapterJob
 from .pool import Task
 from .processes import memory_of, waited_for_a_core
 from .progress import Progress
@@ -76,9 +76,29 @@ class ChapterTask(Task):
         self._too_much: tuple[str, ...] = ()
         self._pid, self._heard, self._waited = 0, 0.0, 0.0
 
-    def job(self) -> Job:
+    def job(self) -> ChapterJob:
         self.progress.started(self.chapter.docname)
-        return self.chapter, self.settings
+        settings = self.settings
+        return ChapterJob(
+            docname=self.chapter.docname,
+            cells=tuple(
+                CellJob(
+                    cell.source,
+                    "measured" in cell.tags,
+                    cell.is_skipped,
+                    tuple(value.expression for value in cell.values),
+                )
+                for cell in self.chapter.cells
+            ),
+            leading=tuple(value.expression for value in self.chapter.leading),
+            output_limit=settings.output_limit,
+            image_limit=50 * settings.output_limit,
+            project=str(settings.project),
+            place=str(self.chapter.path.parent) if settings.folder == "page" else None,
+            figures="png" if settings.figures == "png" else "svg",
+            style=settings.figure_style,
+            platform=self.chapter.platform,
+        )
 
     def hear(self, message: Message) -> None:
         self._phase = message["at"]

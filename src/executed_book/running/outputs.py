@@ -21,9 +21,8 @@ class Outputs:
     than one large one.
     """
 
-    def __init__(self, limit: int) -> None:
-        # An image is looked at and not read, so it has a limit of its own.
-        self.limit, self.image_limit = limit, 50 * limit
+    def __init__(self, limit: int, image_limit: int = 50_000_000) -> None:
+        self.limit, self.image_limit = limit, image_limit
         self.clear()
 
     def clear(self) -> None:
@@ -92,9 +91,14 @@ class Outputs:
             return
         if self._is_stale:
             self.forget()
-        sizes = {mime: len(str(value)) for mime, value in data.items()}
-        images = sum(n for mime, n in sizes.items() if mime.startswith("image/"))
-        self._grow(sum(sizes.values()) - images, images)
+        # An image is looked at and not read, so it has a limit of its own.
+        text = images = 0
+        for mime, value in data.items():
+            if mime.startswith("image/"):
+                images += len(str(value))
+            else:
+                text += len(str(value))
+        self._grow(text, images)
         self._join()
         item: Output = {"output_type": kind, "data": data, "metadata": metadata}
         if kind == "execute_result":

@@ -88,14 +88,16 @@ class Shell:
             return ValueResult(error="it prints without end")
         return ValueResult(text)
 
-    def result(self, seconds: float, failure: Failure | None) -> CellResult:
-        """All that the cell gave."""
+    def result(
+        self, seconds: float, failure: Failure | None, values: tuple[ValueResult, ...]
+    ) -> CellResult:
+        """All that the cell gave; `values` are of the expressions after it."""
         if self.outputs.over:
             failure = Failure(OVER_LIMIT, (), self.outputs.over, 1, "")
-            return CellResult((), seconds, failure)
+            return CellResult((), seconds, failure, values)
         if failure is not None:
             self.outputs.failure(failure)
-        return CellResult(tuple(self.outputs.items()), seconds, failure)
+        return CellResult(tuple(self.outputs.items()), seconds, failure, values)
 
 
 def _last_line(source: str) -> int:
@@ -159,11 +161,24 @@ def _make_ipython(outputs: Outputs) -> Any:
         display_pub_class = Type(Publisher)
         displayhook_class = Type(Hook)
         while_displaying: BaseException | None = None
+        depth = 0
+
+        def run_cell(self, *args: Any, **kw: Any) -> Any:
+            """Run a cell, or what a cell gives to be run as one."""
+            self.depth += 1
+            try:
+                return super().run_cell(*args, **kw)  # type: ignore[no-untyped-call]
+            finally:
+                self.depth -= 1
 
         def showtraceback(self, exc_tuple: Any = None, *args: Any, **kw: Any) -> None:
             """Note what went wrong: IPython tells of a failing display only here."""
-            if self.while_displaying is None:
-                self.while_displaying = (exc_tuple or sys.exc_info())[1]
+            error = (exc_tuple or sys.exc_info())[1]
+            if self.depth > 1 and error is not None:
+                # The cell that has another run goes on, and shows how that one ended.
+                outputs.failure(failure_of(error, self.compile.cell))  # type: ignore[attr-defined]
+            elif self.while_displaying is None:
+                self.while_displaying = error
 
         def system(self, cmd: str) -> None:
             """Run a line after `!`, in a terminal of its own: no event tells of it."""
@@ -184,6 +199,8 @@ def _make_ipython(outputs: Outputs) -> Any:
 
         def showsyntaxerror(self, *args: Any, **kwargs: Any) -> None:
             """Code that does not parse is reported from the cell's result."""
+            if self.depth > 1:
+                self.showtraceback()
 
     config = Config()
     config.HistoryManager.enabled = False

@@ -67,17 +67,18 @@ def is_the_runtimes(line: str) -> bool:
     return line.startswith(KNOWN_PLAIN)
 
 
-def without_logs(text: str) -> str:
-    """What of a text on stderr is the cell's own.
+def told_apart(text: str) -> tuple[str, str]:
+    """What of a text on stderr is the cell's own, and what the runtime's.
 
     An empty line right after one of the runtime's goes with it.
 
-    >>> without_logs("mine\\nE0317 05:01:29.2  7 gpu_timer.cc:1] Skipping the delay")
-    'mine\\n'
+    >>> told_apart("mine\\nE0317 05:01:29.2  7 gpu_timer.cc:1] Skipping the delay")
+    ('mine\\n', 'E0317 05:01:29.2  7 gpu_timer.cc:1] Skipping the delay')
     """
     own: list[str] = []
+    logged: list[str] = []
     known = False
     for line in text.splitlines(keepends=True):
         known = is_the_runtimes(line.rstrip("\r\n")) or (known and not line.strip())
-        own += [] if known else [line]
-    return "".join(own)
+        (logged if known else own).append(line)
+    return "".join(own), "".join(logged)

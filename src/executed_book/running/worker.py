@@ -11,7 +11,6 @@ wait: `{"at": "cell", "number": 3}`. Before each cell it asks for the machine
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import socket
 import sys
@@ -19,14 +18,13 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from ..model import CellResult, Chapter, Value, ValueResult, to_plain
-from ..settings import Settings
+from ..model import CellResult, to_plain
 from .channel import Channel
-from .jobs import read_job
+from .jobs import ChapterJob, ProgramJob, read_job
 from .outputs import OutputLimit, Outputs
 from .processes import die_with_parent
 from .server import BELOW
-from .stderr import without_logs
+from .stderr import told_apart
 from .surroundings import Uses, note_uses
 
 #: Variables with these prefixes are read when the library is imported.
@@ -41,22 +39,20 @@ def work(folder: Path, channel: int) -> None:
     job = read_job(folder)
     place = folder / "work"
     place.mkdir()
-    if not isinstance(job, str) and job[1].folder == "page":
-        place = job[0].path.parent
-    os.chdir(place)
+    os.chdir(getattr(job, "place", None) or place)
     os.environ["IPYTHONDIR"] = str(folder)  # no profile of the user's is read
     # As at a prompt: modules beside the page are found, and there are no arguments.
     sys.argv = [""]
     if sys.path[:1] != [""]:
         sys.path.insert(0, "")
     link = Channel(socket.socket(fileno=channel))
-    if isinstance(job, str):
+    if isinstance(job, ProgramJob):
         from .script import run_program
 
         link.send(at="program", pid=os.getpid())
-        run_program(job, folder)
+        run_program(job.text, folder)
     try:
-        _Chapter(*job, folder, link).run()
+        _Chapter(job, folder, link).run()
     except BaseException:
         # Our own fault, or a chapter that broke the shell itself: say so above, since
         # nobody sees this process's stderr.
@@ -72,49 +68,43 @@ _NOTHING = to_plain(CellResult())
 class _Chapter:
     """A chapter while it runs."""
 
-    def __init__(
-        self, chapter: Chapter, settings: Settings, folder: Path, link: Channel
-    ) -> None:
-        self._chapter, self._link = chapter, link
+    def __init__(self, job: ChapterJob, folder: Path, link: Channel) -> None:
+        self._job, self._link = job, link
         self._owner = os.getpid()
         self._below = {n: (folder / name).open("r+b") for n, name in BELOW.items()}
-        if chapter.platform:
-            _choose_platform(chapter.platform)
+        if job.platform:
+            _choose_platform(job.platform)
         from .shell import Shell
 
-        figures = "png" if settings.figures == "png" else "svg"
-        outputs = Outputs(settings.output_limit)
-        self._shell = Shell(chapter.docname, outputs, figures, settings.figure_style)
+        outputs = Outputs(job.output_limit, job.image_limit)
+        self._shell = Shell(job.docname, outputs, job.figures, job.style)
         if not (folder / "fresh").exists():
             _note_late_settings(link)
-        self._uses = note_uses(settings.project)
+        self._uses = note_uses(Path(job.project))
 
     def run(self) -> None:
         """Run all cells; a cell that fails does not end the chapter."""
         self._link.send(at="leading", pid=self._owner)
-        leading = self._evaluate(self._chapter.leading)
+        leading = self._shell.evaluate(self._job.leading)
         self._link.send(at="led", values=[to_plain(value) for value in leading])
-        for cell in self._chapter.cells:
-            number = cell.number
-            if cell.is_skipped:
+        for number, cell in enumerate(self._job.cells, 1):
+            if cell.skipped:
                 self._link.send(at="result", number=number, result=_NOTHING)
                 continue
-            self._link.send(at="turn", measured="measured" in cell.tags)
+            self._link.send(at="turn", measured=cell.measured)
             if self._link.receive() is None:
                 return
             self._link.send(at="cell", number=number)
             seconds, failure = self._shell.run(number, cell.source)
             self._end_forks()
-            self._collect_below()
-            result = self._shell.result(seconds, failure)
+            log = self._collect_below()
+            result = self._shell.result(seconds, failure, ())
             self._link.send(at="values", number=number)
-            result = dataclasses.replace(result, values=self._evaluate(cell.values))
+            values = self._shell.evaluate(cell.expressions)
+            result = CellResult(result.outputs, seconds, result.failure, values, log)
             self._link.send(at="result", number=number, result=to_plain(result))
         self._link.send(at="end")
         self._link.send(at="done", **_facts(self._uses))
-
-    def _evaluate(self, values: tuple[Value, ...]) -> tuple[ValueResult, ...]:
-        return self._shell.evaluate(value.expression for value in values)
 
     def _end_forks(self) -> None:
         """End a process that the cell forked and that came back here."""
@@ -122,8 +112,12 @@ class _Chapter:
             os.write(2, _FORKED.encode())
             os._exit(0)
 
-    def _collect_below(self) -> None:
-        """Take what was written below Python, by C++ or by child processes."""
+    def _collect_below(self) -> str:
+        """Take what was written below Python, by C++ or by child processes.
+
+        Returns what the runtime logged, which is not part of the cell's output.
+        """
+        log = ""
         for number, name in ((1, "stdout"), (2, "stderr")):
             file = self._below[number]
             file.seek(0)
@@ -131,11 +125,12 @@ class _Chapter:
             file.truncate(0)
             text = data.decode("utf-8", "replace")
             if name == "stderr":
-                text = without_logs(text)
+                text, log = told_apart(text)
             try:
                 self._shell.outputs.stream(name, text)
             except OutputLimit:
                 break
+        return log
 
 
 def _choose_platform(platform: str) -> None:

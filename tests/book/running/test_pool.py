@@ -14,6 +14,7 @@ import pytest
 
 from executed_book.running import pool as module
 from executed_book.running.channel import Channel
+from executed_book.running.jobs import ProgramJob
 from executed_book.running.pool import Pool, Task
 from executed_book.running.workers import Worker
 
@@ -35,7 +36,7 @@ class Threads:
         ours, theirs = socket.socketpair()
         life, life_write = os.pipe()
         end_read, end = os.pipe()
-        script = SCRIPTS[job]
+        script = SCRIPTS[job.text]
 
         def work() -> None:
             channel = Channel(theirs)
@@ -100,8 +101,8 @@ class Said(Task):
         self.heard: list[str] = []
         self.ends: list[tuple[int | None, bool]] = []
 
-    def job(self) -> str:
-        return self.text
+    def job(self) -> ProgramJob:
+        return ProgramJob(self.text)
 
     def hear(self, message: dict[str, Any]) -> None:
         self.heard.append(message["at"])

@@ -35,6 +35,8 @@ CELLS = {
     "inline": "%matplotlib inline",
     "late print": "import jax\njax.jit(lambda x: jax.debug.print('{}', x))(3)",
     "exits": "raise SystemExit(3)",
+    "runs another": "run = get_ipython().run_cell\nfor code in ('1 / 0', 'y = = 1'):\n"
+    "    _ = run(code)\nprint('on')",
     "names its file": "import inspect\ndef f(): pass\nprint(inspect.getsource(f))",
 }
 VALUES = {
@@ -68,7 +70,7 @@ shell = Shell("one", Outputs(1000), "svg", {"figure.figsize": [2.0, 1.0]})
 results = {}
 for number, (name, source) in enumerate(cells.items(), 1):
     seconds, failure = shell.run(number, source)
-    results[name] = to_plain(shell.result(seconds, failure))
+    results[name] = to_plain(shell.result(seconds, failure, ()))
 results["values"] = {e: to_plain(v) for e, v in zip(values, shell.evaluate(values))}
 os.write(stdout, json.dumps(results).encode())
 os._exit(0)
@@ -111,6 +113,7 @@ def texts(result: dict[str, Any]) -> list[Any]:
         ("after too much", ["fine\n"]),
         ("await", ["awaited\n"]),
         ("inline", []),
+        ("runs another", ["ZeroDivisionError", "SyntaxError", "on\n"]),
         ("late print", ["3\n"]),
         ("names its file", ["def f(): pass\n\n"]),
     ],

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from executed_book.running.stderr import KNOWN, without_logs
+from executed_book.running.stderr import KNOWN, told_apart
 
 #: Lines as runs on GPUs have written them, by what they are about.
 RUNTIME_LINES = dict(
@@ -27,13 +27,13 @@ OWN_LINES = (
 @pytest.mark.parametrize("name", RUNTIME_LINES)
 def test_a_line_of_the_runtime_is_known(name):
     line = RUNTIME_LINES[name] + "\n"
-    assert without_logs(line) == ""
-    assert without_logs(f"mine\n{line}\nmine too\n") == "mine\nmine too\n"
+    assert told_apart(line) == ("", line)
+    assert told_apart(f"mine\n{line}\nmine too\n") == ("mine\nmine too\n", f"{line}\n")
 
 
 @pytest.mark.parametrize("line", OWN_LINES)
 def test_any_other_line_is_the_cells_own(line):
-    assert without_logs(f"{line}\n") == f"{line}\n"
+    assert told_apart(f"{line}\n") == (f"{line}\n", "")
 
 
 def test_every_line_of_the_list_begins_as_text_does():

@@ -9,32 +9,20 @@ from typing import Any
 
 import pytest
 
-from executed_book.model import Cell, Value
 from executed_book.running.channel import Channel
-from executed_book.running.jobs import Job, write_job
+from executed_book.running.jobs import CellJob, ChapterJob, write_job
 from executed_book.running.server import BELOW, python_running
 from executed_book.running.workers import worker_environment
-from executed_book.settings import Settings
 
-from ..made import chapter
-
-VALUES = (Value("value", "x * 2", 5), Value("value", "y", 5))
 CELLS = (
-    Cell(1, "import os, sys\nx = 2\nprint(x)\nx + 1", 1, values=VALUES),
-    Cell(2, "print('skipped')", 6, is_skipped=True),
-    Cell(3, "os.write(1, b'below\\n')\n1 / 0", 7, tags=frozenset({"measured"})),
-    Cell(4, "open('data.txt').read(), sys.argv, sys.path[0]", 9),
+    CellJob("import os, sys\nx = 2\nprint(x)\nx + 1", expressions=("x * 2", "y")),
+    CellJob("print('skipped')", skipped=True),
+    CellJob("os.write(1, b'below\\n')\n1 / 0", measured=True),
+    CellJob("open('data.txt').read(), sys.argv, sys.path[0]"),
 )
 
 
-def job_in(root: Path, *cells: Cell | str, folder: str = "empty") -> Job:
-    """A chapter of a book in this folder."""
-    page = root / "docs" / "one.md"
-    made = chapter(*cells, path=page, leading=(Value("value", "1 + 1", 1),))
-    return made, Settings(page.parent, root / "cache", folder=folder)
-
-
-def talk(folder: Path, job: Job, turns: int = 9) -> list[dict[str, Any]]:
+def talk(folder: Path, job: ChapterJob, turns: int = 9) -> list[dict[str, Any]]:
     """All that a worker says that gets its turn so many times."""
     folder.mkdir()
     write_job(job, folder)
@@ -72,7 +60,9 @@ def said(tmp_path_factory) -> list[dict[str, Any]]:
     root = tmp_path_factory.mktemp("worker")
     (root / "docs").mkdir()
     (root / "docs" / "data.txt").write_text("data")
-    job = job_in(root, *CELLS, folder="page")
+    job = ChapterJob(
+        "one", CELLS, ("1 + 1",), project=str(root), place=str(root / "docs")
+    )
     return [{"root": root}, *talk(root / "run", job)]
 
 
@@ -118,13 +108,14 @@ def test_a_worker_tells_where_it_ran_and_what_it_used(said):
 
 
 def test_a_worker_without_a_turn_ends(tmp_path):
-    said = talk(tmp_path / "run", job_in(tmp_path, *CELLS), turns=0)
+    said = talk(tmp_path / "run", ChapterJob("one", CELLS), turns=0)
     assert [m["at"] for m in said] == ["leading", "led", "turn"]
     assert list((tmp_path / "run" / "work").iterdir()) == []
 
 
 def test_a_chapter_that_breaks_the_shell_is_told_with_a_traceback(tmp_path):
     cell = "from IPython import get_ipython\nget_ipython().compile = None\n"
-    said = talk(tmp_path / "run", job_in(tmp_path, cell, "1"))
+    job = ChapterJob("one", (CellJob(cell), CellJob("1")))
+    said = talk(tmp_path / "run", job)
     assert said[-1]["at"] == "broken"
     assert "AttributeError: 'NoneType' object has no attribute" in said[-1]["text"]
