@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import os
 import signal
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
@@ -177,14 +175,22 @@ def _claims(options: argparse.Namespace, progress: Progress) -> None:
     print(book.counts)
 
 
-def _plain(name: str) -> Callable[[argparse.Namespace, Progress], None]:
-    """A command that needs the settings alone: the function that is called like it."""
+def _verify(options: argparse.Namespace, progress: Progress) -> None:
+    from .verify import verify
 
-    def run(options: argparse.Namespace, progress: Progress) -> None:
-        command = importlib.import_module(f"{__package__}.{name}")
-        getattr(command, name)(_settings(options), progress)
+    verify(_settings(options), progress)
 
-    return run
+
+def _pin(options: argparse.Namespace, progress: Progress) -> None:
+    from .pin import pin
+
+    pin(_settings(options), progress)
+
+
+def _record(options: argparse.Namespace, progress: Progress) -> None:
+    from .record import record
+
+    record(_settings(options), progress)
 
 
 def _releases(options: argparse.Namespace, progress: Progress) -> None:
@@ -198,8 +204,8 @@ _COMMANDS = {
     "build": (_build, "execute the book and publish the site"),
     "execute": (_execute, "execute the book, render nothing"),
     "claims": (_claims, "list the claims that name no check"),
-    "verify": (_plain("verify"), "run every program by itself"),
-    "pin": (_plain("pin"), "accept the outputs as they are now"),
-    "record": (_plain("record"), "write what this platform gives"),
+    "verify": (_verify, "run every program by itself"),
+    "pin": (_pin, "accept the outputs as they are now"),
+    "record": (_record, "write what this platform gives"),
     "releases": (_releases, "write the page of what other releases of JAX change"),
 }

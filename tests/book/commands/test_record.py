@@ -46,7 +46,7 @@ LINE = RUNTIME_LINES["autotuner"] + "\n"
 
 
 def rows(output: str) -> dict[str, list[int]]:
-    """The numbers that are told of each chapter."""
+    """The numbers in the report, by chapter."""
     line = r"^([\w/]+): (\d+) cells? .*?(\d+) the same.*? (\d+) .*? (\d+) failed$"
     found = re.findall(line, output, re.MULTILINE)
     return {name: [int(n) for n in numbers] for name, *numbers in found}
