@@ -141,12 +141,13 @@ def notebook_of_page(executed: Executed, page: BeautifulSoup, first: str) -> str
 def _code_cell(cell: Cell, result: CellResult) -> NotebookNode:
     announced = raised(cell, result) is not None
     tags = sorted(cell.tags | ({"raises-exception"} if announced else set()))
-    return new_code_cell(
+    made: NotebookNode = new_code_cell(
         "" if cell.is_skipped else cell.source.strip("\n"),
         execution_count=cell.number,
         metadata={"tags": tags} if tags else {},
         outputs=[from_dict(_numbered(o, cell.number)) for o in result.outputs],
     )
+    return made
 
 
 def _numbered(output: Output, number: int) -> Output:
