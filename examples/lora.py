@@ -10,13 +10,8 @@ and in Equinox, through `jit`, `scan` and `checkpoint`.
     python lora.py --size large --seed 1 --output elsewhere
 """
 
-import argparse
-import json
-import shlex
-import sys
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -25,11 +20,10 @@ import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
 import optax
+import study
 from flax import nnx
 from jax import lax
 from jax.extend.core import Literal
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-from sklearn.datasets import load_digits
 
 CLASSES, BATCH = 10, 64
 EVERY = 100  # steps from one checkpoint to the next
@@ -243,7 +237,7 @@ def hidden_layer(h, layer):
 
 
 def plain(weights, x):
-    """Images (n, 64) to scores (n, 10), with a scan over the hidden layers."""
+    """Images (n, 64) to logits (n, 10), with a scan over the hidden layers."""
     h = jax.nn.relu(x @ weights["first"]["w"] + weights["first"]["b"])
     h, _ = lax.scan(hidden_layer, h, weights["hidden"])
     return h @ weights["last"]["w"] + weights["last"]["b"]
@@ -327,10 +321,10 @@ TASKS = {
 
 def load(task):
     """Images (n, 64) and labels (n,): 1,500 to train on and 297 to test."""
-    digits = load_digits()
-    x = TASKS[task](digits.images / 16, np.random.default_rng(0)).reshape(-1, 64)
-    x, y = x.astype(np.float32), digits.target.astype(np.int32)
-    return (x[:1500], y[:1500]), (x[1500:], y[1500:])
+    images, labels = zip(*study.digits(), strict=True)
+    x = TASKS[task](np.concatenate(images), np.random.default_rng(0))
+    x = x.reshape(-1, 64).astype(np.float32)
+    return (x[:1500], labels[0]), (x[1500:], labels[1])
 
 
 # --- Ways to adapt: which tree is trained, and what the network is as its function ----
@@ -338,7 +332,7 @@ def load(task):
 
 class Way(NamedTuple):
     trained: Any
-    forward: Any  # (trained, x) to scores
+    forward: Any  # (trained, x) to logits
     rate: float
 
 
@@ -365,7 +359,7 @@ def is_weight(path, w):
     return w.ndim >= 2 and "'b'" not in path
 
 
-# --- Training, and checkpoints in a file ----------------------------------------------
+# --- Training -----------------------------------------------------------------------
 
 
 def make_optimizer(rate, steps):
@@ -377,14 +371,14 @@ def training(forward, rate, state, done, steps, data, seed):
     optimizer = make_optimizer(rate, steps)
 
     def loss(trained, x, y):
-        scores = forward(trained, x)
-        return optax.softmax_cross_entropy_with_integer_labels(scores, y).mean()
+        logits = forward(trained, x)
+        return optax.softmax_cross_entropy_with_integer_labels(logits, y).mean()
 
     @jax.jit
-    def step(trained, memory, x, y):
-        value, gradient = jax.value_and_grad(loss)(trained, x, y)
-        moves, memory = optimizer.update(gradient, memory)
-        return optax.apply_updates(trained, moves), memory, value
+    def step(trained, opt_state, x, y):
+        value, grads = jax.value_and_grad(loss)(trained, x, y)
+        updates, opt_state = optimizer.update(grads, opt_state)
+        return optax.apply_updates(trained, updates), opt_state, value
 
     x, y = data
     for number in range(done, steps):
@@ -393,57 +387,20 @@ def training(forward, rate, state, done, steps, data, seed):
         yield number + 1, tuple(state), value
 
 
-def save(path, state, notes):
-    """Write all, then rename: a stop in between leaves the earlier file whole."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    half = path.with_name("checkpoint.tmp")
-    with half.open("wb") as file:
-        np.savez(file, *jax.tree.leaves(state), notes=json.dumps(notes))
-    half.replace(path)
-
-
-def restore(path, state, notes):
-    """What was saved; `state` and `notes` as given if nothing was."""
-    if not path.exists():
-        print(f"No checkpoint {path} yet: this begins with the first step.")
-        return state, notes
-    like, structure = jax.tree.flatten(state)
-    try:
-        with path.open("rb") as raw, np.load(raw) as file:
-            saved = json.loads(str(file["notes"]))
-            if (other := saved["settings"]) != notes["settings"]:
-                sys.exit(f"The run in {path} has {other}: go on with these.")
-            arrays = [file[f"arr_{i}"] for i in range(len(like))]
-    except Exception as error:  # NumPy, zipfile and json each have their own
-        reason = str(error).partition("\n")[0]
-        sys.exit(f"Cannot read {path}: {reason}. Begin without --resume.")
-    print(f"Going on after step {saved['step']}.")
-    return jax.tree.unflatten(structure, map(jnp.asarray, arrays)), saved
-
-
 # --- The program ----------------------------------------------------------------------
 
 
-def fit(name, way, data, settings, folder, resume):
-    """Train in one way with a progress bar; what was trained."""
-    path, steps = folder / f"{name.replace(' ', '-')}.checkpoint", settings["steps"]
-    state = way.trained, make_optimizer(way.rate, steps).init(way.trained)
-    notes = {"settings": settings, "step": 0}
-    if resume:
-        state, notes = restore(path, state, notes)
-    columns = "{task.description:20}", BarColumn(), MofNCompleteColumn()
-    with Progress(*columns, TimeRemainingColumn(), "{task.fields[said]}") as bar:
-        task = bar.add_task(name, total=steps, completed=notes["step"], said="")
-        given = state, notes["step"], steps, data, settings["seed"]
-        for done, state, value in training(way.forward, way.rate, *given):
-            if done % EVERY == 0 or done == steps:
-                save(path, state, {**notes, "step": done})
-                bar.update(task, completed=done, said=f"loss {value:.3f}")
+def fit(name, way, data, options):
+    """Train in one way; what was trained."""
+    steps = options.settings["steps"]
+    begin = way.trained, make_optimizer(way.rate, steps).init(way.trained)
+
+    def rest(state, done):
+        given = way.forward, way.rate, state, done, steps, data, options.seed
+        return training(*given)
+
+    state, _ = study.fit(name, begin, rest, steps, options, EVERY)
     return state[0]
-
-
-def accuracy(scores, y):
-    return float((np.asarray(scores).argmax(axis=1) == y).mean())
 
 
 def count(tree):
@@ -451,13 +408,13 @@ def count(tree):
 
 
 def costs(way):
-    """Numbers trained, and bytes of Adam's memory of them."""
-    memory = optax.adam(0.1).init(way.trained)
-    return {"trained": count(way.trained), "memory": 4 * count(memory)}
+    """Numbers trained, and bytes of the optimizer state."""
+    opt_state = optax.adam(0.1).init(way.trained)
+    return {"trained": count(way.trained), "opt_state": 4 * count(opt_state)}
 
 
 def examine(base, adapters, x):
-    """What has to hold of adapters, as the largest differences of scores found.
+    """What has to hold of adapters, as the largest differences of logits found.
 
     `merged`: of the adapted model and the one with merged weights; `untrained`: of
     adapters that were not trained and none. For plain JAX, Flax and Equinox.
@@ -482,7 +439,7 @@ def every_adapter_on_every_task(base, adapters):
     columns = []
     for task in adapters:
         x, y = load(task)[1]
-        columns.append([accuracy(s, y) for s in together(stacked, base, x)])
+        columns.append([study.accuracy(s, y) for s in together(stacked, base, x)])
     return np.transpose(columns)
 
 
@@ -492,7 +449,7 @@ def draw(table, square, path):
     names, tasks = list(next(iter(table.values()))), list(table)
     for i, name in enumerate(names):
         heights = [table[task][name] for task in tasks]
-        left.bar(np.arange(len(tasks)) + 0.16 * i - 0.32, heights, 0.16, label=name)
+        left.bar(np.arange(len(tasks)) + 0.14 * i - 0.35, heights, 0.14, label=name)
     left.set(xticks=range(len(tasks)), xticklabels=tasks, ylabel="test accuracy")
     figure.legend(loc="outside upper left", fontsize="small", ncols=len(names))
     right.imshow(square, vmin=0, vmax=1)
@@ -501,34 +458,29 @@ def draw(table, square, path):
         right.text(j, i, f"{value:.2f}", ha="center", va="center", color=color)
     right.set(xticks=range(len(tasks)), xticklabels=tasks, xlabel="digits")
     right.set(yticks=range(len(tasks)), yticklabels=tasks, ylabel="adapter")
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
+    study.save_figure(figure, path)
 
 
-def run(options):
-    size = SIZES[options.size]
-    print(f"{options.size}: {size.takes}")
-    options.output.mkdir(parents=True, exist_ok=True)
-    settings = {"size": options.size, "steps": options.steps or size.steps}
-    settings |= {"seed": options.seed}
+def run(options, size):
     key = jax.random.key(options.seed)
-    given = settings, options.output, options.resume
     start = jax.jit(plain_init, static_argnums=(1, 2))(key, size.width, size.layers)
     train, test = load("upright")
-    base = fit("base", Way(start, plain, 1e-3), train, *given)
+    base = fit("base", Way(start, plain, 1e-3), train, options)
     before = jax.tree.map(np.array, base)
     table, adapters = {}, {}
     for task in [*TASKS][1:]:
         train, (x, y) = load(task)
-        table[task] = {"frozen": accuracy(plain(base, x), y)}
+        table[task] = {"frozen": study.accuracy(plain(base, x), y)}
         for name, way in ways(base, 3, key).items():
-            trained = fit(f"{task} {name}", way, train, *given)
-            table[task][name] = accuracy(way.forward(trained, x), y)
+            trained = fit(f"{task} {name}", way, train, options)
+            table[task][name] = study.accuracy(way.forward(trained, x), y)
             if name == "LoRA":
                 adapters[task] = trained
+        right = study.neighbors(train, (x, y), 3)
+        table[task]["neighbors"] = float(right.mean())
     same = jax.tree.map(lambda a, b: bool((a == b).all()), before, base)
     results = {
-        "base": accuracy(plain(base, test[0]), test[1]),
+        "base": study.accuracy(plain(base, test[0]), test[1]),
         "base unchanged": all(jax.tree.leaves(same)),
         "accuracy": table,
         "costs": {name: costs(way) for name, way in ways(base, 3, key).items()},
@@ -536,73 +488,26 @@ def run(options):
     }
     square = every_adapter_on_every_task(base, adapters)
     draw(table, square, options.output / "adapters.png")
-    (options.output / "results.json").write_text(json.dumps(results, indent=1))
     report(results)
+    return results
 
 
 def report(results):
     """Print what was found."""
     print(f"the base on upright digits: {results['base']:.3f}")
-    names = [*results["accuracy"]["mirrored"]]
-    print(f"{'':10}" + "".join(f"{name:>12}" for name in names))
-    for task, row in results["accuracy"].items():
-        print(f"{task:10}" + "".join(f"{row[name]:12.3f}" for name in names))
+    study.print_table(results["accuracy"])
     whole = results["costs"]["everything"]["trained"]
     for name, cost in results["costs"].items():
         share = cost["trained"] / whole
         print(f"{name}: {cost['trained']:,} numbers trained ({share:.1%}), ", end="")
-        print(f"{cost['memory']:,} bytes of Adam's memory")
+        print(f"{cost['opt_state']:,} bytes of optimizer state")
     for name, apart in results["apart"].items():
         print(f"{name}: merged differs by {apart['merged']:.1e}, ", end="")
         print(f"untrained by {apart['untrained']:.1e}")
 
 
-def positive(text):
-    if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text} is not a positive whole number")
-    return int(text)
-
-
-def seed_number(text):
-    if not text.isdecimal() or int(text) >= 2**31:
-        raise argparse.ArgumentTypeError(f"{text} is not a number from 0 to 2**31 - 1")
-    return int(text)
-
-
-def read_arguments():
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    add = parser.add_argument
-    add("--output", type=Path, default=Path("lora"), help="where to write")
-    takes = "; ".join(f"{name}: {size.takes}" for name, size in SIZES.items())
-    add("--size", choices=SIZES, default="small", help=f"small, if not said; {takes}")
-    add("--steps", type=positive, help="at most, if not those of the size")
-    add("--seed", type=seed_number, default=0, help="of weights and batches")
-    add("--resume", action="store_true", help="go on with a run that was stopped")
-    return parser.parse_args()
-
-
-def is_interrupt(error):
-    """Whether an interrupt is behind an error.
-
-    Between two calls of a compiled function JAX compares what is static in a module.
-    That runs Python of the library, and an interrupt there comes as a ValueError.
-    """
-    while error is not None and not isinstance(error, KeyboardInterrupt):
-        error = error.__cause__
-    return error is not None
-
-
 def main():
-    options = read_arguments()
-    try:
-        run(options)
-    except BaseException as error:
-        if is_interrupt(error):
-            again = sys.argv if options.resume else [*sys.argv, "--resume"]
-            sys.exit(f"Stopped. To go on from here: python {shlex.join(again)}")
-        if isinstance(error, OSError):
-            sys.exit(f"Cannot write to {options.output}: {error}")
-        raise
+    study.main(run, __doc__, SIZES)
 
 
 if __name__ == "__main__":

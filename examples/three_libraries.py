@@ -9,15 +9,10 @@ kept, how a part is frozen, how a model is saved, and what a step costs.
     python three_libraries.py --size large --seed 1 --output elsewhere
 """
 
-import argparse
-import json
-import shlex
-import sys
 import time
 from collections import Counter
 from functools import partial
 from itertools import chain
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -26,10 +21,9 @@ import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
 import optax
+import study
 from flax import nnx, serialization
 from jax import lax
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-from sklearn.datasets import load_digits
 
 CLASSES, BATCH, DROP, MOMENTUM, EPSILON = 10, 64, 0.2, 0.9, 1e-5
 EVERY = 50  # steps from one checkpoint to the next
@@ -52,10 +46,7 @@ SIZES = {
 
 def load():
     """Images (n, 8, 8, 1) in [0, 1] and labels (n,): 1,500 to train on, 297 to test."""
-    digits = load_digits()
-    x = (digits.images / 16).astype(np.float32)[..., None]
-    y = digits.target.astype(np.int32)
-    return (x[:1500], y[:1500]), (x[1500:], y[1500:])
+    return [(x[..., None], y) for x, y in study.digits()]
 
 
 def batch(data, seed, step):
@@ -65,11 +56,11 @@ def batch(data, seed, step):
     return x[rows], y[rows]
 
 
-def cross_entropy(scores, labels):
-    return optax.softmax_cross_entropy_with_integer_labels(scores, labels).mean()
+def cross_entropy(logits, labels):
+    return optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
 
 
-def optimizer():
+def adam():
     return optax.adam(3e-3)
 
 
@@ -130,57 +121,48 @@ def plain_forward(weights, statistics, x, key=None):
 
 
 def plain_loss(weights, statistics, x, y, key):
-    scores, statistics = plain_forward(weights, statistics, x, key)
-    return cross_entropy(scores, y), statistics
+    logits, statistics = plain_forward(weights, statistics, x, key)
+    return cross_entropy(logits, y), statistics
 
 
 @jax.jit
 def plain_step(run, x, y, key):
-    """(weights, statistics, memory) to the same, and the loss."""
+    """(weights, statistics, opt_state) to the same, and the loss."""
     traced["plain"] += 1
-    weights, statistics, memory = run
+    weights, statistics, opt_state = run
     differentiate = jax.value_and_grad(plain_loss, has_aux=True)
-    (value, statistics), gradient = differentiate(weights, statistics, x, y, key)
-    moves, memory = optimizer().update(gradient, memory)
-    return (optax.apply_updates(weights, moves), statistics, memory), value
+    (value, statistics), grads = differentiate(weights, statistics, x, y, key)
+    updates, opt_state = adam().update(grads, opt_state)
+    return (optax.apply_updates(weights, updates), statistics, opt_state), value
 
 
 def plain_start(weights, statistics):
-    return weights, statistics, optimizer().init(weights)
+    return weights, statistics, adam().init(weights)
 
 
 @jax.jit
-def plain_scores(run, x):
+def plain_logits(run, x):
     return plain_forward(run[0], run[1], x)[0]
-
-
-def plain_save(file, run):
-    for leaf in jax.tree.leaves(run):
-        np.save(file, leaf)
-
-
-def plain_load(file, like):
-    return jax.tree.map(lambda leaf: jnp.asarray(np.load(file), leaf.dtype), like)
 
 
 def plain_last_layer(run, batches):
     """Train the last layer alone: only it is an argument of what is differentiated."""
-    (weights, statistics, _), tx = run, optimizer()
+    (weights, statistics, _), tx = run, adam()
 
     def loss(dense, x, y):
-        scores, _ = plain_forward({**weights, "dense": dense}, statistics, x)
-        return cross_entropy(scores, y)
+        logits, _ = plain_forward({**weights, "dense": dense}, statistics, x)
+        return cross_entropy(logits, y)
 
     @jax.jit
-    def step(dense, memory, x, y):
-        moves, memory = tx.update(jax.grad(loss)(dense, x, y), memory)
-        return optax.apply_updates(dense, moves), memory
+    def step(dense, opt_state, x, y):
+        updates, opt_state = tx.update(jax.grad(loss)(dense, x, y), opt_state)
+        return optax.apply_updates(dense, updates), opt_state
 
     dense = weights["dense"]
-    memory = tx.init(dense)
+    opt_state = tx.init(dense)
     for x, y in batches:
-        dense, memory = step(dense, memory, x, y)
-    return {**weights, "dense": dense}, statistics, memory
+        dense, opt_state = step(dense, opt_state, x, y)
+    return {**weights, "dense": dense}, statistics, opt_state
 
 
 # --- Flax NNX: the model is an object that holds its state and changes it -----------
@@ -204,18 +186,18 @@ class FlaxNetwork(nnx.Module):
 
 
 @nnx.jit
-def flax_update(model, memory, x, y, key):
+def flax_update(model, optimizer, x, y, key):
     """The loss; model and optimizer are changed where they stand."""
     traced["flax"] += 1
-    value, gradient = nnx.value_and_grad(lambda m: cross_entropy(m(x, key), y))(model)
-    memory.update(model, gradient)
+    value, grads = nnx.value_and_grad(lambda m: cross_entropy(m(x, key), y))(model)
+    optimizer.update(model, grads)
     return value
 
 
 def flax_step(run, x, y, key):
-    model, memory = run
+    model, optimizer = run
     model.train()
-    return run, flax_update(model, memory, x, y, key)
+    return run, flax_update(model, optimizer, x, y, key)
 
 
 def flax_start(weights, statistics):
@@ -231,13 +213,13 @@ def flax_start(weights, statistics):
         )
     model.dense.kernel[...] = weights["dense"]["w"]
     model.dense.bias[...] = weights["dense"]["b"]
-    return model, nnx.Optimizer(model, optimizer(), wrt=nnx.Param)
+    return model, nnx.Optimizer(model, adam(), wrt=nnx.Param)
 
 
 flax_apply = nnx.jit(lambda model, x: model(x))
 
 
-def flax_scores(run, x):
+def flax_logits(run, x):
     run[0].eval()
     return flax_apply(run[0], x)
 
@@ -259,18 +241,18 @@ def flax_last_layer(run, batches):
     """Train the last layer alone: a filter names what is differentiated and updated."""
     model, _ = run
     last = nnx.All(nnx.Param, nnx.PathContains("dense"))
-    memory = nnx.Optimizer(model, optimizer(), wrt=last)
+    optimizer = nnx.Optimizer(model, adam(), wrt=last)
 
     @nnx.jit
-    def step(model, memory, x, y):
+    def step(model, optimizer, x, y):
         wrt = nnx.DiffState(0, last)
-        gradient = nnx.grad(lambda m: cross_entropy(m(x), y), argnums=wrt)(model)
-        memory.update(model, gradient)
+        grads = nnx.grad(lambda m: cross_entropy(m(x), y), argnums=wrt)(model)
+        optimizer.update(model, grads)
 
     model.eval()
     for x, y in batches:
-        step(model, memory, x, y)
-    return model, memory
+        step(model, optimizer, x, y)
+    return model, optimizer
 
 
 # --- Equinox: the model is a pytree; what changes is passed in and returned ---------
@@ -308,18 +290,18 @@ class EquinoxNetwork(eqx.Module):
 
 @eqx.filter_jit
 def equinox_step(run, x, y, key):
-    """(model, state, memory) to the same, and the loss."""
+    """(model, state, opt_state) to the same, and the loss."""
     traced["equinox"] += 1
-    model, state, memory = run
+    model, state, opt_state = run
 
     @partial(eqx.filter_value_and_grad, has_aux=True)
     def differentiate(model):
-        scores, after = model(x, state, key)
-        return cross_entropy(scores, y), after
+        logits, after = model(x, state, key)
+        return cross_entropy(logits, y), after
 
-    (value, state), gradient = differentiate(model)
-    moves, memory = optimizer().update(gradient, memory)
-    return (eqx.apply_updates(model, moves), state, memory), value
+    (value, state), grads = differentiate(model)
+    updates, opt_state = adam().update(grads, opt_state)
+    return (eqx.apply_updates(model, updates), state, opt_state), value
 
 
 def equinox_start(weights, statistics):
@@ -338,26 +320,18 @@ def equinox_start(weights, statistics):
         return [*chain(*layers), model.dense.weight, model.dense.bias]
 
     model = eqx.tree_at(places, model, values)
-    return model, state, optimizer().init(eqx.filter(model, eqx.is_inexact_array))
+    return model, state, adam().init(eqx.filter(model, eqx.is_inexact_array))
 
 
 @eqx.filter_jit
-def equinox_scores(run, x):
+def equinox_logits(run, x):
     model, state, _ = run
     return eqx.nn.inference_mode(model)(x, state)[0]
 
 
-def equinox_save(file, run):
-    eqx.tree_serialise_leaves(file, run)
-
-
-def equinox_load(file, like):
-    return eqx.tree_deserialise_leaves(file, like)
-
-
 def equinox_last_layer(run, batches):
     """Train the last layer alone: the model is cut in two trees, and put together."""
-    (model, state, _), tx = run, optimizer()
+    (model, state, _), tx = run, adam()
     chosen = jax.tree.map(lambda _: False, model)
     chosen = eqx.tree_at(lambda m: (m.dense.weight, m.dense.bias), chosen, (True, True))
     last, rest = eqx.partition(model, chosen)
@@ -367,14 +341,14 @@ def equinox_last_layer(run, batches):
         return cross_entropy(whole(x, state)[0], y)
 
     @eqx.filter_jit
-    def step(last, memory, x, y):
-        moves, memory = tx.update(eqx.filter_grad(loss)(last, x, y), memory)
-        return eqx.apply_updates(last, moves), memory
+    def step(last, opt_state, x, y):
+        updates, opt_state = tx.update(eqx.filter_grad(loss)(last, x, y), opt_state)
+        return eqx.apply_updates(last, updates), opt_state
 
-    memory = tx.init(last)
+    opt_state = tx.init(last)
     for x, y in batches:
-        last, memory = step(last, memory, x, y)
-    return eqx.combine(last, rest), state, memory
+        last, opt_state = step(last, opt_state, x, y)
+    return eqx.combine(last, rest), state, opt_state
 
 
 # --- All three alike ----------------------------------------------------------------
@@ -383,7 +357,7 @@ def equinox_last_layer(run, batches):
 class Library(NamedTuple):
     start: Any  # (weights, statistics) -> run, whatever the library trains
     step: Any  # (run, x, y, key) -> run, loss
-    scores: Any  # (run, x) -> (n, 10)
+    logits: Any  # (run, x) -> (n, 10)
     save: Any  # (file, run)
     load: Any  # (file, run of the same shapes) -> run
     last_layer: Any  # (run, batches) -> run, in which only the last layer has changed
@@ -391,48 +365,25 @@ class Library(NamedTuple):
 
 LIBRARIES = {
     "plain": Library(
-        plain_start, plain_step, plain_scores, plain_save, plain_load, plain_last_layer
+        plain_start,
+        plain_step,
+        plain_logits,
+        study.write_arrays,
+        study.read_arrays,
+        plain_last_layer,
     ),
     "flax": Library(
-        flax_start, flax_step, flax_scores, flax_save, flax_load, flax_last_layer
+        flax_start, flax_step, flax_logits, flax_save, flax_load, flax_last_layer
     ),
     "equinox": Library(
         equinox_start,
         equinox_step,
-        equinox_scores,
-        equinox_save,
-        equinox_load,
+        equinox_logits,
+        eqx.tree_serialise_leaves,
+        eqx.tree_deserialise_leaves,
         equinox_last_layer,
     ),
 }
-
-
-def save(path, library, run, notes):
-    """Write a line of JSON and the run; a stop in between leaves the old file whole."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    half = path.with_name("checkpoint.tmp")
-    with half.open("wb") as file:
-        file.write(json.dumps(notes).encode() + b"\n")
-        library.save(file, run)
-    half.replace(path)
-
-
-def restore(path, library, run, notes):
-    """The run and notes that were saved; those given, if nothing was."""
-    if not path.exists():
-        print(f"No checkpoint {path} yet: this begins with the first step.")
-        return run, notes
-    try:
-        with path.open("rb") as file:
-            saved = json.loads(file.readline())
-            if (other := saved["settings"]) != notes["settings"]:
-                sys.exit(f"The run in {path} has {other}: go on with these.")
-            run = library.load(file, run)
-    except Exception as error:  # each library has its own for a broken file
-        reason = str(error).partition("\n")[0]
-        sys.exit(f"Cannot read {path}: {reason}. Begin without --resume.")
-    print(f"Going on after step {saved['step']}.")
-    return run, saved
 
 
 def training(library, run, done, steps, data, seed):
@@ -445,24 +396,15 @@ def training(library, run, done, steps, data, seed):
         yield step + 1, run, value
 
 
-def fit(name, weights, statistics, data, settings, path, resume):
-    """Train with one library and a progress bar; its run, losses and speed."""
-    library, steps = LIBRARIES[name], settings["steps"]
-    run = library.start(weights, statistics)
-    notes = {"settings": settings, "step": 0, "losses": []}
-    if resume:
-        run, notes = restore(path, library, run, notes)
-    columns = "{task.description:8}", BarColumn(), MofNCompleteColumn()
-    with Progress(*columns, TimeRemainingColumn(), "{task.fields[said]}") as bar:
-        task = bar.add_task(name, total=steps, completed=notes["step"], said="")
-        rest = training(library, run, notes["step"], steps, data, settings["seed"])
-        for done, run, value in rest:
-            notes["losses"].append(float(value))
-            if done % EVERY == 0 or done == steps:
-                notes["step"] = done
-                save(path, library, run, notes)
-            bar.update(task, completed=done, said=f"loss {value:.3f}")
-    return run, notes["losses"]
+def fit(name, run, data, options):
+    """Train with one library; its run and the loss of each step."""
+    library, steps = LIBRARIES[name], options.settings["steps"]
+
+    def rest(run, done):
+        return training(library, run, done, steps, data, options.seed)
+
+    codec = library.save, library.load
+    return study.fit(name, run, rest, steps, options, EVERY, record=1, codec=codec)
 
 
 def seconds_a_step(library, run, data, steps=30):
@@ -490,15 +432,15 @@ def first_layer(name, run):
 
 
 def examine(name, run, test, train):
-    """The scores of one library's network, and what freezing leaves alone."""
+    """The logits of one library's network, and what freezing leaves alone."""
     library = LIBRARIES[name]
-    scores, before = np.array(library.scores(run, test[0])), first_layer(name, run)
+    logits, before = np.array(library.logits(run, test[0])), first_layer(name, run)
     run = library.last_layer(run, [batch(train, 1, step) for step in range(20)])
-    return scores, {
-        "test accuracy": float((scores.argmax(axis=1) == test[1]).mean()),
+    return logits, {
+        "test accuracy": study.accuracy(logits, test[1]),
         "traces of the step": traced[name],
         "frozen part moved": float(abs(first_layer(name, run) - before).max()),
-        "last layer trained": bool((library.scores(run, test[0]) != scores).any()),
+        "last layer trained": bool((library.logits(run, test[0]) != logits).any()),
     }
 
 
@@ -509,89 +451,35 @@ def draw(losses, path):
         axes.semilogy(curve, style, label=name)
     axes.set(xlabel="step", ylabel="loss")
     axes.legend()
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
+    study.save_figure(figure, path)
 
 
-def run(options):
-    size = SIZES[options.size]
-    print(f"{options.size}: {size.takes}")
-    options.output.mkdir(parents=True, exist_ok=True)
-    settings = {"size": options.size, "steps": options.steps or size.steps}
-    settings |= {"seed": options.seed}
+def run(options, size):
     train, test = load()
     start = jax.jit(plain_init, static_argnums=1)
     weights, statistics = start(jax.random.key(options.seed), size.channels)
-    results, losses, scores, speed = {}, {}, {}, {}
+    results, losses, logits, speed = {}, {}, {}, {}
     for name, library in LIBRARIES.items():
-        first = library.scores(library.start(weights, statistics), test[0])
-        path = options.output / f"{name}.checkpoint"
-        given = name, weights, statistics, train, settings, path, options.resume
-        trained, losses[name] = fit(*given)
+        first = library.logits(library.start(weights, statistics), test[0])
+        begin = library.start(weights, statistics)
+        trained, losses[name] = fit(name, begin, train, options)
         last, results[name] = examine(name, trained, test, train)
-        scores[name] = np.array(first), last
+        logits[name] = np.array(first), last
         speed[name] = 1e3 * seconds_a_step(library, trained, train)
     for name, row in results.items():
         for i, when in enumerate(["before", "after"]):
-            apart = abs(scores[name][i] - scores["plain"][i]).max()
-            row[f"scores apart {when}"] = float(apart)
+            apart = abs(logits[name][i] - logits["plain"][i]).max()
+            row[f"logits apart {when}"] = float(apart)
         apart = abs(np.subtract(losses[name], losses["plain"]))
         row["losses apart"] = float(apart.max())
-    (options.output / "results.json").write_text(json.dumps(results, indent=1))
     draw(losses, options.output / "losses.png")
-    print(f"{'':22}" + "".join(f"{name:>12}" for name in results))
-    for what in results["plain"]:
-        cells = (f"{row[what]:12.3g}" for row in results.values())
-        print(f"{what:22}" + "".join(cells))
-    print(f"{'ms a step':22}" + "".join(f"{ms:12.2f}" for ms in speed.values()))
-
-
-def positive(text):
-    if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text} is not a positive whole number")
-    return int(text)
-
-
-def seed_number(text):
-    if not text.isdecimal() or int(text) >= 2**31:
-        raise argparse.ArgumentTypeError(f"{text} is not a number from 0 to 2**31 - 1")
-    return int(text)
-
-
-def read_arguments():
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    add = parser.add_argument
-    add("--output", type=Path, default=Path("three_libraries"), help="where to write")
-    takes = "; ".join(f"{name}: {size.takes}" for name, size in SIZES.items())
-    add("--size", choices=SIZES, default="small", help=f"small, if not said; {takes}")
-    add("--steps", type=positive, help="at most, if not those of the size")
-    add("--seed", type=seed_number, default=0, help="of weights and batches")
-    add("--resume", action="store_true", help="go on with a run that was stopped")
-    return parser.parse_args()
-
-
-def is_interrupt(error):
-    """Whether an interrupt is behind an error.
-
-    Between two calls of a compiled function JAX compares what is static in a module.
-    That runs Python of the library, and an interrupt there comes as a ValueError.
-    """
-    while error is not None and not isinstance(error, KeyboardInterrupt):
-        error = error.__cause__
-    return error is not None
+    by_figure = {k: {n: row[k] for n, row in results.items()} for k in results["plain"]}
+    study.print_table({**by_figure, "ms a step": speed})
+    return results
 
 
 def main():
-    options = read_arguments()
-    try:
-        run(options)
-    except BaseException as error:
-        if is_interrupt(error):
-            again = sys.argv if options.resume else [*sys.argv, "--resume"]
-            sys.exit(f"Stopped. To go on from here: python {shlex.join(again)}")
-        if isinstance(error, OSError):
-            sys.exit(f"Cannot write to {options.output}: {error}")
-        raise
+    study.main(run, __doc__, SIZES)
 
 
 if __name__ == "__main__":

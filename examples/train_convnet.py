@@ -9,10 +9,7 @@ Orbax from which a stopped run goes on bit for bit.
     python train_convnet.py --size large --seed 1 --output elsewhere
 """
 
-import argparse
-import json
 import logging
-import shlex
 import shutil
 import signal
 import sys
@@ -20,8 +17,8 @@ import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from itertools import count, islice, pairwise
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
@@ -30,13 +27,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 import optax
 import orbax.checkpoint as ocp
+import study
 from jax import lax
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-from sklearn.datasets import load_digits
 
 CLASSES, BATCH = 10, 64
-EVERY = 20  # steps from one look at the validation set to the next
-PATIENCE = 15  # looks without a better one, after which the training ends
+EVERY = 20  # steps from one evaluation of the validation set to the next
+PATIENCE = 15  # evaluations without a better one, after which the training ends
 
 
 class Size(NamedTuple):
@@ -61,12 +57,10 @@ def load(seed):
     The test images are the last 297, by other writers than most of the rest. The
     seed draws the 250 for validation from the remaining 1,500.
     """
-    digits = load_digits()
-    x = (digits.images / 16).astype(np.float32)[..., None]
-    y = digits.target.astype(np.int32)
+    (x, y), test = [(images[..., None], labels) for images, labels in study.digits()]
     order = np.random.default_rng(seed).permutation(1500)
-    rows = {"train": order[250:], "validation": order[:250], "test": slice(1500, None)}
-    return {part: (x[r], y[r]) for part, r in rows.items()}
+    rows = {"train": order[250:], "validation": order[:250]}
+    return {part: (x[r], y[r]) for part, r in rows.items()} | {"test": test}
 
 
 def shift(x, rng):
@@ -210,21 +204,21 @@ def adam(rate, b1=0.9, b2=0.999, eps=1e-8):
         zeros = jax.tree.map(jnp.zeros_like, params)
         return {"step": jnp.zeros((), jnp.int32), "mean": zeros, "square": zeros}
 
-    def update(gradient, memory, params=None):
-        step = memory["step"] + 1
+    def update(grads, opt_state, params=None):
+        step = opt_state["step"] + 1
         mean = jax.tree.map(
-            lambda m, g: b1 * m + (1 - b1) * g, memory["mean"], gradient
+            lambda m, g: b1 * m + (1 - b1) * g, opt_state["mean"], grads
         )
         square = jax.tree.map(
-            lambda s, g: b2 * s + (1 - b2) * g**2, memory["square"], gradient
+            lambda s, g: b2 * s + (1 - b2) * g**2, opt_state["square"], grads
         )
 
         def move(m, s):
             m, s = m / (1 - b1**step), s / (1 - b2**step)
-            return -rate(memory["step"]) * m / (jnp.sqrt(s) + eps)
+            return -rate(opt_state["step"]) * m / (jnp.sqrt(s) + eps)
 
-        moves = jax.tree.map(move, mean, square)
-        return moves, {"step": step, "mean": mean, "square": square}
+        updates = jax.tree.map(move, mean, square)
+        return updates, {"step": step, "mean": mean, "square": square}
 
     return optax.GradientTransformation(init, update)
 
@@ -236,10 +230,10 @@ class State(NamedTuple):
     """All that a training has to remember."""
 
     params: Any
-    memory: Any  # the optimizer's
+    opt_state: Any  # the optimizer's
     best: Any  # the parameters with the lowest validation loss so far
     best_loss: jax.Array
-    stale: jax.Array  # looks at the validation set since
+    stale: jax.Array  # evaluations since
 
 
 def make_optimizer(model, steps):
@@ -248,8 +242,8 @@ def make_optimizer(model, steps):
 
 def start(model, steps, seed):
     params = jax.jit(model.init)(jax.random.key(seed))
-    memory = make_optimizer(model, steps).init(params)
-    return State(params, memory, params, jnp.float32(jnp.inf), jnp.int32(0))
+    opt_state = make_optimizer(model, steps).init(params)
+    return State(params, opt_state, params, jnp.float32(jnp.inf), jnp.int32(0))
 
 
 def loss(forward, params, batch):
@@ -260,30 +254,36 @@ def loss(forward, params, batch):
 
 
 def make_step(forward, optimizer):
-    """The compiled step: (params, memory, batch) to (params, memory, loss)."""
+    """The compiled step: (params, opt_state, batch) to (params, opt_state, loss)."""
 
     @jax.jit
-    def step(params, memory, batch):
-        value, gradient = jax.value_and_grad(loss, 1)(forward, params, batch)
-        moves, memory = optimizer.update(gradient, memory, params)
-        return optax.apply_updates(params, moves), memory, value
+    def step(params, opt_state, batch):
+        value, grads = jax.value_and_grad(loss, 1)(forward, params, batch)
+        updates, opt_state = optimizer.update(grads, opt_state, params)
+        return optax.apply_updates(params, updates), opt_state, value
 
     return step
 
 
-def make_judge(forward):
-    """The compiled judge: (params, x, y) to the mean loss and the accuracy."""
+def make_evaluate(forward):
+    """The compiled evaluation: (params, x, y) to the mean loss and the accuracy."""
 
     @jax.jit
-    def judge(params, x, y):
+    def evaluate(params, x, y):
         batch = {"x": x, "y": y, "weight": jnp.ones(len(y))}
-        right = forward(params, x).argmax(axis=1) == y
+        right = is_right(forward, params, x, y)
         return loss(forward, params, batch), right.mean()
 
-    return judge
+    return evaluate
 
 
-def look(state, value):
+@partial(jax.jit, static_argnums=0)
+def is_right(forward, params, x, y):
+    """Which images (n, 8, 8, 1) are read as their label: booleans (n,)."""
+    return forward(params, x).argmax(axis=1) == y
+
+
+def track_best(state, value):
     """The state after the validation loss `value`: what is best, and for how long."""
     if value < state.best_loss:
         return state._replace(
@@ -293,22 +293,22 @@ def look(state, value):
 
 
 def training(state, done, steps, model, data, seed):
-    """Go on after `done` steps; yield at each look (done, state, figures).
+    """Go on after `done` steps; yield at each evaluation (done, state, figures).
 
     The figures are the loss of the last batch, and loss and accuracy on validation.
     """
     step = make_step(model.forward, make_optimizer(model, steps))
-    judge = make_judge(model.forward)
+    evaluate = make_evaluate(model.forward)
     images = batches(*data["train"], seed, done, shifted=model.shifted)
     stream = prefetch(images)
     while done < steps and state.stale < PATIENCE:
         part = min(EVERY, steps - done)
         for batch in islice(stream, part):
-            params, memory, value = step(state.params, state.memory, batch)
-            state = state._replace(params=params, memory=memory)
+            params, opt_state, value = step(state.params, state.opt_state, batch)
+            state = state._replace(params=params, opt_state=opt_state)
         done += part
-        validation, accuracy = judge(state.params, *data["validation"])
-        state = look(state, validation)
+        validation, accuracy = evaluate(state.params, *data["validation"])
+        state = track_best(state, validation)
         yield done, state, [float(value), float(validation), float(accuracy)]
 
 
@@ -360,8 +360,7 @@ def restore(checkpoints, state, notes):
     try:
         with interrupts_held_back():
             saved = checkpoints.restore(step, args=args.Composite(**parts))
-            if (other := saved.notes["settings"]) != notes["settings"]:
-                sys.exit(f"The run in {folder} has {other}: go on with these.")
+            study.check_settings(folder, saved.notes, notes)
             parts["state"] = args.StandardRestore(state)
             saved = checkpoints.restore(step, args=args.Composite(**parts))
     except Exception as error:  # Orbax has no class of its own for a broken file
@@ -385,16 +384,13 @@ def fit(name, model, data, settings, checkpoints=None, resume=False):
     steps, seed = settings["steps"], settings["seed"]
     begin = 0, start(model, steps, seed), {"settings": settings, "curves": []}
     first, state, notes = restore(checkpoints, *begin[1:]) if resume else begin
-    columns = "{task.description:8}", BarColumn(), MofNCompleteColumn()
-    with Progress(*columns, TimeRemainingColumn(), "{task.fields[said]}") as bar:
-        task = bar.add_task(name, total=steps, completed=first, said="")
+    with study.progress(name, steps, first) as show:
         began = time.perf_counter()
         rest = training(state, first, steps, model, data, seed)
         for done, state, figures in rest:
             notes["curves"].append([done, *figures])
             speed = BATCH * (done - first) / (time.perf_counter() - began)
-            said = f"loss {figures[0]:.3f}, {speed:,.0f} images/s"
-            bar.update(task, completed=done, said=said)
+            show(done, f"loss {figures[0]:.3f}, {speed:,.0f} images/s")
             if checkpoints:
                 save(checkpoints, done, state, notes)
     return state, notes["curves"]
@@ -423,17 +419,13 @@ def draw(curves, path):
     left.legend()
     right.plot(steps, accuracy)
     right.set(xlabel="step", ylabel="validation accuracy")
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
+    study.save_figure(figure, path)
 
 
-def run(options):
-    size = SIZES[options.size]
-    print(f"{options.size}: {size.takes}")
-    options.output.mkdir(parents=True, exist_ok=True)
-    settings = {"size": options.size, "steps": options.steps or size.steps}
-    settings |= {"seed": options.seed, "dtype": options.dtype}
-    data, results = load(options.seed), {}
+def run(options, size):
+    # What Orbax logs of an error, it raises as well.
+    logging.getLogger("absl").setLevel(logging.CRITICAL)
+    data, results, right = load(options.seed), {}, {}
     models = {"convnet": convnet(size.channels), "plain": plain(), "linear": linear()}
     with checkpoints_in(options.output / "checkpoints") as checkpoints:
         if not options.resume:
@@ -441,58 +433,30 @@ def run(options):
         for name, model in models.items():
             model = computing_in(options.dtype, model)
             # The others take a moment; only this one is worth a checkpoint.
-            kept = (checkpoints, options.resume) if name == "convnet" else ()
-            state, curves = fit(name, model, data, settings, *kept)
+            where = (checkpoints, options.resume) if name == "convnet" else ()
+            state, curves = fit(name, model, data, options.settings, *where)
             draw(curves, options.output / f"{name}.png")
-            judge = make_judge(model.forward)
-            results[name] = {
-                part: float(judge(state.best, *data[part])[1])
+            right[name] = {
+                part: np.asarray(is_right(model.forward, state.best, *data[part]))
                 for part in ("validation", "test")
             }
-    for name, right in results.items():
-        print(f"{name:8} right: validation {right['validation']:.3f}, ", end="")
-        print(f"test {right['test']:.3f}")
+    right["neighbors"] = {
+        part: study.neighbors(data["train"], data[part], 3)
+        for part in ("validation", "test")
+    }
+    for name, parts in right.items():
+        ahead = right["convnet"]["test"] - parts["test"].astype(float)
+        results[name] = {part: float(images.mean()) for part, images in parts.items()}
+        gap = study.mean_and_error(ahead)
+        results[name] |= zip(("convnet ahead", "its error"), gap, strict=True)
+    study.print_table(results)
     apart = difference_from_optax(models["convnet"], data)
     print(f"Adam as written here and Optax's: at most {apart:.0e} apart in 20 steps")
-    (options.output / "results.json").write_text(json.dumps(results, indent=1))
-
-
-def positive(text):
-    if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text} is not a positive whole number")
-    return int(text)
-
-
-def seed_number(text):
-    if not text.isdecimal() or int(text) >= 2**31:
-        raise argparse.ArgumentTypeError(f"{text} is not a number from 0 to 2**31 - 1")
-    return int(text)
-
-
-def read_arguments():
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    add = parser.add_argument
-    add("--output", type=Path, default=Path("train_convnet"), help="folder to write to")
-    takes = "; ".join(f"{name}: {size.takes}" for name, size in SIZES.items())
-    add("--size", choices=SIZES, default="small", help=f"small, if not said; {takes}")
-    add("--steps", type=positive, help="at most, if not those of the size")
-    add("--seed", type=seed_number, default=0, help="of weights, batches and split")
-    add("--dtype", choices=["bfloat16", "float32"], default="bfloat16")
-    add("--resume", action="store_true", help="go on with a run that was stopped")
-    return parser.parse_args()
+    return results
 
 
 def main():
-    options = read_arguments()
-    # What Orbax logs of an error, it raises as well.
-    logging.getLogger("absl").setLevel(logging.CRITICAL)
-    try:
-        run(options)
-    except KeyboardInterrupt:
-        again = sys.argv if options.resume else [*sys.argv, "--resume"]
-        sys.exit(f"Stopped. To go on from here: python {shlex.join(again)}")
-    except OSError as error:
-        sys.exit(f"Cannot write to {options.output}: {error}")
+    study.main(run, __doc__, SIZES, dtype=["bfloat16", "float32"])
 
 
 if __name__ == "__main__":

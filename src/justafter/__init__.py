@@ -3,40 +3,20 @@
 from __future__ import annotations
 
 import time
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ._lens import Costs as Costs
-    from ._lens import Equation as Equation
-    from ._lens import Instruction as Instruction
-    from ._lens import Kernel as Kernel
-    from ._lens import Lens as Lens
-    from ._lens import Link as Link
-    from ._lens import Row as Row
-    from ._lens import Source as Source
-    from ._lens import Span as Span
-    from ._lens import Table as Table
-    from ._lens import lens as lens
-    from ._measure import Comparison as Comparison
-    from ._measure import Measurement as Measurement
-    from ._measure import Provenance as Provenance
-    from ._measure import Spread as Spread
-    from ._measure import measure as measure
-    from ._watch import Compilation as Compilation
-    from ._watch import Log as Log
-    from ._watch import Reason as Reason
-    from ._watch import Record as Record
-    from ._watch import RetraceError as RetraceError
-    from ._watch import Trace as Trace
-    from ._watch import watch as watch
-
-    __version__: str
+    from ._lens import *  # noqa: F403
+    from ._measure import *  # noqa: F403
+    from ._watch import *  # noqa: F403
 
 # Source that was written later may be another than what runs.
 _IMPORTED = time.time()
 
-# Each public name and the module that it is in. The modules are imported when one of
-# their names is first asked for, so that importing this package costs next to nothing.
+# Each public name and the module that it is in. A module is imported when one of its
+# names is first asked for: the lens imports parts of JAX that add settings to it, and
+# with a new setting JAX traces every function again.
 _HOMES = {
     "_lens": "Costs Equation Instruction Kernel Lens Link Row Source Span Table lens",
     "_measure": "Comparison Measurement Provenance Spread measure",
@@ -44,22 +24,13 @@ _HOMES = {
 }
 _NAMES = {name: home for home, names in _HOMES.items() for name in names.split()}
 
-__all__ = sorted([*_NAMES, "__version__"])
+__all__ = sorted(_NAMES)
 
 
 def __getattr__(name: str) -> Any:
-    if name == "__version__":
-        from importlib.metadata import version
-
-        found: Any = version("justafter")
-    elif name in _NAMES:
-        from importlib import import_module
-
-        found = getattr(import_module(f".{_NAMES[name]}", __name__), name)
-    else:
+    if name not in _NAMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = found
-    return found
+    return getattr(import_module(f".{_NAMES[name]}", __name__), name)
 
 
 def __dir__() -> list[str]:

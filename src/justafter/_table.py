@@ -8,6 +8,29 @@ from collections.abc import Sequence
 Row = tuple[str, ...]
 
 
+class Shown:
+    """A result that shows as a table, by what `_parts` gives."""
+
+    __slots__ = ()
+
+    def _parts(self) -> tuple[str, list[Row], list[str]]:
+        """A title, the rows with their head, and the lines below them."""
+        raise NotImplementedError
+
+    def _fixed(self, head: Row) -> Sequence[int]:
+        """The columns that are the same in each run."""
+        return ()
+
+    def __repr__(self) -> str:
+        return as_text(*self._parts())
+
+    def _repr_html_(self) -> str:
+        title, rows, below = self._parts()
+        fixed = self._fixed(rows[0])
+        show = html.escape if fixed else measured
+        return as_html(title, rows, [f"<p>{show(one)}</p>" for one in below], fixed)
+
+
 def as_text(
     title: str, rows: Sequence[Row], below: Sequence[str], left: int | None = None
 ) -> str:

@@ -154,6 +154,14 @@ def test_what_is_not_the_same_twice_is_not_held_against_a_program(opened):
     assert raising.verdict.word == DIFFERS
 
 
+def test_an_address_is_not_held_against_a_program(opened):
+    offer = page_offer(opened(), ["x = object()", "x"], "<object object at 0x7f5a5da3>")
+    verify_offers([offer], 1, Progress())
+    assert offer.verdict == Verdict(HELD)
+    again = page_offer(opened(), ["x = object()", "x"], "<object object at 0x7f5a5db4>")
+    assert again.verdict is not None, "the page was executed anew"
+
+
 def test_a_page_and_a_program_bind_the_same(opened):
     """A program whose cell shows nothing is held by what it binds."""
     codes = ["x = [1]", "import sys\nsetattr(sys, 'a', x)", "y = getattr(sys, 'a', 0)"]

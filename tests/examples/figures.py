@@ -53,6 +53,9 @@ SHOWN: dict[str, dict[str, Callable[[dict], float]]] = {
         "test accuracy, convolutional": at("convnet", "test"),
         "plain network": at("plain", "test"),
         "linear model": at("linear", "test"),
+        "three nearest neighbors": at("neighbors", "test"),
+        "convolutional ahead of them": at("neighbors", "convnet ahead"),
+        "standard error of that": at("neighbors", "its error"),
     },
     "three_libraries": {
         "test accuracy, plain JAX": at("plain", "test accuracy"),
@@ -68,7 +71,7 @@ SHOWN: dict[str, dict[str, Callable[[dict], float]]] = {
     "lora": {
         f"{task}, {way}": at("accuracy", task, way)
         for task in ("mirrored", "turned", "glare", "inverted")
-        for way in ("LoRA", "last layer", "everything")
+        for way in ("LoRA", "last layer", "everything", "neighbors")
     },
     "diffusion": {
         f"{what}, {made}": at(key, what)
@@ -123,12 +126,16 @@ def measured(name: str, folder: Path, *options: str) -> Run:
 
 
 def keep(name: str, seed: int, run: Run, kept: Path = KEPT) -> None:
-    """Add a run to those that are kept, and write the table anew."""
+    """Add a run to those of the program that are kept, and write the table anew.
+
+    Runs of the program as it was before are dropped.
+    """
     kept.mkdir(parents=True, exist_ok=True)
     path = kept / f"{name}.json"
     found = json.loads(path.read_text()) if path.exists() else {}
     when = {"date": time.strftime("%Y-%m-%d"), "jax": version("jax")}
     code = digest(EXAMPLES / f"{name}.py")
+    found = {seed: other for seed, other in found.items() if other["program"] == code}
     found[str(seed)] = {**run._asdict(), **when, "program": code}
     found = dict(sorted(found.items()))
     path.write_text(json.dumps(found, indent=1) + "\n")

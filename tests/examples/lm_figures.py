@@ -4,8 +4,8 @@
 that `lm.baselines` left in the first. The name of a run is its kind and its seed: sizes
 A to D, each trained on twice the text of the one before, and changes of size B. Before
 the largest is run, `predict WEIGHTS TOKENS RUN ...` stores what the others foretell;
-`layouts` and `processes` measure those again. Without an argument the tables are made
-again.
+`layouts`, `processes` and `speed` measure those again. Without an argument the tables
+are made again.
 """
 
 from __future__ import annotations
@@ -316,11 +316,15 @@ def store(name: str, value: Any) -> None:
 
 
 def main() -> None:
+    from tests.bench import bench_lm
+
     match sys.argv[1:]:
         case ["layouts"]:
             store("layouts", layouts())
         case ["processes"]:
             store("processes", processes())
+        case ["speed"]:
+            store("speed", bench_lm.measure(9))
         case ["predict", weights, count, *names]:
             return foretell([Path(name) for name in names], int(weights), int(count))
         case [_, *_] as names:
@@ -332,6 +336,8 @@ def main() -> None:
 def tables() -> dict[str, str]:
     """The tables and pictures that follow from what is kept."""
 
+    from tests.bench import bench_lm
+
     def kept(name: str) -> Any:
         return json.loads((FOLDER / f"{name}.json").read_text())
 
@@ -342,6 +348,7 @@ def tables() -> dict[str, str]:
         "ablations.csv": table_of_ablations(runs),
         "layouts.csv": table_of_layouts(kept("layouts")),
         "processes.csv": table_of_processes(kept("processes")),
+        "speed.csv": bench_lm.table(kept("speed")),
         "curves.py": picture_of_curves(runs),
         "scaling.py": picture_of_scaling(runs, kept("prediction")),
     }

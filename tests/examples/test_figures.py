@@ -39,6 +39,16 @@ def test_runs_are_kept_in_the_order_of_their_seeds(
     )
 
 
+def test_runs_of_the_program_as_it_was_are_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    run = figures.Run(faults(0.5), 12.6, 345.4)
+    for seed, code in enumerate(("old", "new", "new")):
+        monkeypatch.setattr(figures, "digest", lambda path, code=code: code)
+        figures.keep("faults", seed, run, tmp_path)
+    assert [*json.loads((tmp_path / "faults.json").read_text())] == ["1", "2"]
+
+
 @pytest.mark.parametrize(
     ("number", "said"),
     [(0.98765, "0.988"), (0.0, "0.000"), (-0.5, "-0.500"), (3.4e-6, "3e-06")],

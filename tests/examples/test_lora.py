@@ -179,9 +179,9 @@ def test_adapters_learn_and_the_base_stays(make: str):
     trained, _ = states[-1]
     zeroed = jax.tree.map(jnp.zeros_like, trained)
     right, without = (
-        program.accuracy(adapted(p, weights, x), y) for p in (trained, zeroed)
+        program.study.accuracy(adapted(p, weights, x), y) for p in (trained, zeroed)
     )
-    assert without == program.accuracy(forward(weights, x), y)
+    assert without == program.study.accuracy(forward(weights, x), y)
     assert right > without + 0.3
 
 
@@ -198,6 +198,10 @@ def test_at_its_real_size_each_adapter_does_its_task(seed: int, tmp_path: Path):
         right = found["accuracy"][task]
         assert right["LoRA"] > right["last layer"] + 0.02
         assert right["LoRA"] > right["everything"] - 0.05
+    # As the page says: neighbors read what is mirrored better, and fail under glare.
+    mirrored, glare = (found["accuracy"][task] for task in ("mirrored", "glare"))
+    assert mirrored["neighbors"] > max(mirrored["LoRA"], mirrored["everything"])
+    assert glare["neighbors"] < glare["LoRA"] - 0.3
     # Where the last layer is enough, LoRA is no substitute for it.
     inverted = found["accuracy"]["inverted"]
     assert inverted["last layer"] > inverted["LoRA"]

@@ -33,10 +33,10 @@ def trained(name: str, data: tuple, seed: int = 0, steps: int = 8) -> tuple:
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_the_same_weights_give_the_same_scores(name: str, data: tuple):
+def test_the_same_weights_give_the_same_logits(name: str, data: tuple):
     first = []
     for library, state in (begin("plain"), begin(name)):
-        first.append(np.array(library.scores(state, data[1][0])))
+        first.append(np.array(library.logits(state, data[1][0])))
     np.testing.assert_allclose(*first, atol=1e-5)
 
 
@@ -71,7 +71,7 @@ def test_a_run_that_is_saved_and_loaded_goes_on_alike(name: str, data: tuple):
         once, value = library.step(once, *batch, key)
         other, again = library.step(other, *batch, key)
         assert value == again
-    ours, theirs = (np.array(library.scores(r, data[1][0])) for r in (once, other))
+    ours, theirs = (np.array(library.logits(r, data[1][0])) for r in (once, other))
     np.testing.assert_array_equal(ours, theirs)
 
 
@@ -100,10 +100,10 @@ def test_only_the_last_layer_moves(name: str, data: tuple):
 
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_the_statistics_are_part_of_what_was_learned(name: str, data: tuple):
-    """Weights alone, with statistics as at the start, give other scores."""
+    """Weights alone, with statistics as at the start, give other logits."""
     library, run = begin(name)
     *_, (_, run, _) = program.training(library, run, 0, 8, data[0], 0)
-    before = np.array(library.scores(run, data[1][0]))
+    before = np.array(library.logits(run, data[1][0]))
     if name == "plain":
         run = (run[0], program.plain_init(jax.random.key(0), (4, 8))[1], run[2])
     elif name == "flax":
@@ -111,7 +111,7 @@ def test_the_statistics_are_part_of_what_was_learned(name: str, data: tuple):
             norm.mean[...], norm.var[...] = 0 * norm.mean[...], 0 * norm.var[...] + 1
     else:
         run = (run[0], begin(name)[1][1], run[2])
-    assert abs(library.scores(run, data[1][0]) - before).max() > 0.1
+    assert abs(library.logits(run, data[1][0]) - before).max() > 0.1
 
 
 @pytest.mark.weekly
@@ -121,5 +121,5 @@ def test_at_its_real_size_all_three_learn_alike(seed: int, tmp_path: Path):
     for row in table.values():
         assert row["test accuracy"] > 0.92
         assert row["losses apart"] < 1e-4
-        assert row["scores apart before"] < 1e-5
+        assert row["logits apart before"] < 1e-5
         assert row["frozen part moved"] == 0

@@ -12,8 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import justafter._internals as internals
 from justafter import Comparison, Measurement, Spread, measure
+from justafter._internals import _stages
 
 from .running import printed
 
@@ -272,7 +272,7 @@ def test_donated_buffers():
 
 
 def test_a_jit_that_cannot_be_remade_is_still_timed(monkeypatch):
-    monkeypatch.setattr(internals, "jit_again", lambda fun, jitted: None)
+    monkeypatch.setattr(_stages, "jit_again", lambda fun, jitted: None)
     m = measure(jax.jit(lambda x: x + 1), 1.0, **QUICK)
     assert list(m.stages) == ["first", "steady"]
     assert "not taken apart" in m.note

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ..errors import PageError
 from ..model import Cell, CellResult, Chapter, Executed, Failure, Value, ValueResult
+from ..plurals import listed
 from ..running.shell import OVER_LIMIT
 from .receipts import false_sentences
 from .text import has_figure, shown_texts, stderr_text
@@ -86,8 +87,8 @@ def failed(
         error = _unannounced(executed.chapter, cell, failure)
         others = [n for n, cause in spoilt.items() if cause == cell.number != n]
         if others:
-            listed = ", ".join(map(str, others))
-            error.message += f"; not looked at, since they need it: cells {listed}"
+            which = f"cells {listed(others)}"
+            error.message += f"; not looked at, since they need it: {which}"
         errors.append(error)
     return errors, set(spoilt)
 

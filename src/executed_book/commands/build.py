@@ -44,7 +44,8 @@ def build(
         if book.errors:
             raise BookError(_report(book))
         progress.note(book.count_cells())
-        progress.note(book.count_programs())
+        if any(book.offers.values()):
+            progress.note(book.count_programs())
         for note in _notes(book):
             progress.note(note)
         rendering = Rendering(config, site.work, settings.source, overrides or {})

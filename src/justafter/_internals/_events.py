@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import re
 import sys
@@ -67,19 +68,12 @@ class Veto(Exception):
     """What a listener raises to stop a trace before the function's body runs."""
 
 
-@dataclass(slots=True)
-class _Pending:
-    """A call that JAX may trace; `call` says what it is, once the body runs."""
-
-    describe: Callable[[], JitCall]
-    call: JitCall | None = None
-
-
 class _Here(threading.local):
     """What is going on in this thread; no slots, which all threads would share."""
 
     def __init__(self) -> None:
-        self.pending: list[_Pending] = []
+        # Calls that JAX may trace: how to describe each, then what it is.
+        self.pending: list[Callable[[], JitCall] | JitCall] = []
         self.runs: list[JitRun] = []
         self.loaded = False
 
@@ -87,7 +81,7 @@ class _Here(threading.local):
 # Re-entrant: a log that is collected takes itself off the list, at any moment.
 _lock = threading.RLock()
 _listeners: tuple[Reference, ...] = ()
-_restore: list[Callable[[], None]] = []
+_undo = contextlib.ExitStack()
 _here = _Here()
 
 
@@ -130,13 +124,7 @@ def unlisten(
         before = _listeners
         _listeners = tuple(known for known in before if known is not listener)
         if before and not _listeners:
-            while _restore:
-                _restore.pop()()
-
-
-def listeners() -> tuple[Reference, ...]:
-    """All who listen now."""
-    return _listeners
+            _undo.close()
 
 
 def _install() -> None:
@@ -149,28 +137,28 @@ def _install() -> None:
         or not hasattr(_util, "test_event_listener")
     ):
         raise moved("watch traces")
-    ours = (_tell_trace(trace), _remember_run(run), _remember_program(program))  # type: ignore[arg-type]
-    for name, new in zip(names, ours, strict=True):
-        _replace(_pjit, name, new)
-    _replace(_util, "test_event_listener", _mark_body(_util.test_event_listener))
+    for place, name, around in (
+        (_pjit, names[0], _tell_trace),
+        (_pjit, names[1], _remember_run),
+        (_pjit, names[2], _remember_program),
+        (_util, "test_event_listener", _mark_body),
+    ):
+        _replace(place, name, around(getattr(place, name)))
     monitoring = jax.monitoring
     monitoring.register_event_listener(_tell_load)
-    _restore.append(lambda: monitoring.unregister_event_listener(_tell_load))
+    _undo.callback(monitoring.unregister_event_listener, _tell_load)
     monitoring.register_event_duration_secs_listener(_tell_compilation)
-    _restore.append(
-        lambda: monitoring.unregister_event_duration_listener(_tell_compilation)
-    )
+    _undo.callback(monitoring.unregister_event_duration_listener, _tell_compilation)
 
 
 def _replace(module: Any, name: str, new: Any) -> None:
     old = getattr(module, name)
     setattr(module, name, new)
 
+    @_undo.callback
     def put_back() -> None:
         if getattr(module, name) is new:
             setattr(module, name, old)
-
-    _restore.append(put_back)
 
 
 def _tell_trace(trace: Fun) -> Fun:
@@ -192,8 +180,7 @@ def _tell_trace(trace: Fun) -> Fun:
                 context=_named(_config.trace_context()),
             )
 
-        pending = _Pending(describe)
-        _here.pending.append(pending)
+        _here.pending.append(describe)
         start = time.perf_counter()
         error: type[BaseException] | None = None
         try:
@@ -203,9 +190,9 @@ def _tell_trace(trace: Fun) -> Fun:
             raise
         finally:
             seconds = time.perf_counter() - start
-            _here.pending.pop()
-            call = pending.call
-            if call is not None and (error is None or not issubclass(error, Veto)):
+            call = _here.pending.pop()
+            is_told = error is None or not issubclass(error, Veto)
+            if isinstance(call, JitCall) and is_told:
                 name = None if error is None else error.__name__
                 _tell(lambda listener: listener.traced(call, seconds, name))
 
@@ -216,8 +203,8 @@ def _mark_body(before: Fun | None) -> Fun:
     # JAX's own tests count traces by this event: it fires when a body is about to run.
     def listener(name: str, *args: Any) -> None:
         pending = _here.pending
-        if name == "trace_to_jaxpr" and pending and pending[-1].call is None:
-            call = pending[-1].call = pending[-1].describe()
+        if name == "trace_to_jaxpr" and pending and callable(pending[-1]):
+            call = pending[-1] = pending[-1]()
             _tell(lambda listener: listener.tracing(call))
         if before is not None:
             before(name, *args)
@@ -242,9 +229,7 @@ def _remember_run(run: Fun) -> Fun:
 def _remember_program(program: Fun) -> Fun:
     def _pjit_call_impl_python(*args: Any, **params: Any) -> Any:
         runs = _here.runs
-        around = runs[-1] if runs else None
-        mine = _own_run(args, params, around)
-        runs.append(mine)
+        runs.append(_own_run(args, params, runs[-1] if runs else None))
         try:
             return program(*args, **params)
         finally:
@@ -255,14 +240,13 @@ def _remember_program(program: Fun) -> Fun:
 
 def _own_run(args: Any, params: dict[str, Any], around: JitRun | None) -> JitRun:
     """The run of a program: the call around it, or what its jaxpr remembers."""
-    debug = getattr(getattr(params["jaxpr"], "jaxpr", None), "debug_info", None)
-    debug = debug or getattr(params["jaxpr"], "debug_info", None)
-    place = (getattr(debug, "func_filename", None), getattr(debug, "func_lineno", None))
-    name = str(params["name"])
+    name, jaxpr = str(params["name"]), params["jaxpr"]
     if around is not None and around.fun is not None and around.name == name:
         return around
-    known = place if isinstance(place[0], str) and isinstance(place[1], int) else None
-    return JitRun(name, None, tuple(args), place=known)  # type: ignore[arg-type]
+    debug = getattr(getattr(jaxpr, "jaxpr", jaxpr), "debug_info", None)
+    path, line = (getattr(debug, f"func_{key}", None) for key in ("filename", "lineno"))
+    known = (path, line) if isinstance(path, str) and isinstance(line, int) else None
+    return JitRun(name, None, tuple(args), place=known)
 
 
 def _tell_load(event: str, **details: Any) -> None:

@@ -1,7 +1,6 @@
 """The lens: Python, jaxpr and optimized HLO of one function, linked."""
 
 import functools
-import linecache
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -146,12 +145,9 @@ class Lens:
             kind = type(expression).__name__
             raise TypeError(f"at needs an expression as text, got a {kind}")
         wanted = _source.normal(expression)
+        named = [(one, one.span) for one in self.links if one.expression and one.span]
         same = [
-            (one, one.span)
-            for one in self.links
-            if one.span is not None
-            and one.expression
-            and _source.normal(one.expression) == wanted
+            pair for pair in named if _source.normal(str(pair[0].expression)) == wanted
         ]
         found = [
             (one, span)
@@ -167,7 +163,7 @@ class Lens:
             )
             stands = "stands in several places" if found else "stands only elsewhere"
             raise KeyError(f"{expression!r} {stands}: {places}")
-        known = ", ".join(repr(one.expression) for one in self.links if one.expression)
+        known = ", ".join(repr(one.expression) for one, _ in named)
         raise KeyError(f"no equation came from {expression!r}; there are: {known}")
 
     def timed(
@@ -276,21 +272,19 @@ def lens(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Lens:
 
 def assemble(fn: Callable[..., Any], program: _trace.Program) -> Lens:
     """Collect the three columns and link them."""
-    jaxpr = _jaxpr.opened(program.traced.jaxpr)
     sources = _source.Sources()
+    jaxpr = _jaxpr.opened(program.traced.jaxpr)
     found = _jaxpr.Collector(sources, program.numbered, jaxpr)
     module = _hlo.parse(program.hlo)
     marks = _marks.Marks(found.equations, module, found.reads(), found.results)
     steps = _hlo.steps(module)
     kernels = _link.kernels(marks, steps)
-    start = sources.first_line(fn)
-    expression = functools.cache(sources.expression)
-    lowered = program.lowered
+    start, expression = sources.first_line(fn), functools.cache(sources.expression)
     equations = _link.with_fates(
-        found.equations, kernels, steps, marks, expression, lowered
+        found.equations, kernels, steps, marks, expression, program.lowered
     )
-    spans = [eqn.span for eqn in equations if eqn.span is not None]
-    pieces = sources.pieces(fn, spans)
+    pieces = sources.pieces(start, [eqn.span for eqn in equations if eqn.span])
+    costs = replace(program.costs, devices=module.partitions)
     return Lens(
         name=program.name,
         source=pieces,
@@ -302,15 +296,13 @@ def assemble(fn: Callable[..., Any], program: _trace.Program) -> Lens:
         results=found.outputs,
         notes=tuple(_notes(program, start, sources, pieces)),
         platform=program.platform,
-        _compiled=replace(
-            program, costs=replace(program.costs, devices=module.partitions)
-        ),
+        _compiled=replace(program, costs=costs),
     )
 
 
 def _notes(
     program: _trace.Program,
-    start: tuple[str, int, str] | None,
+    start: _source.Place | None,
     sources: _source.Sources,
     pieces: tuple[Source, ...],
 ) -> Iterator[str]:
@@ -329,11 +321,7 @@ def _notes(
     if start is None and not pieces:
         yield f"{program.name} is a library's function: its source is not shown."
     elif start and not changed and all(piece.path != start[0] for piece in pieces):
-        path = start[0]
-        is_gone = not path.startswith("<") and not Path(path).exists()
-        how = (
-            f"{_functions.file_label(path)} is not on disk any more"
-            if is_gone and path not in linecache.cache
-            else "it was defined in a prompt or by exec"
-        )
+        how = "it was defined in a prompt or by exec"
+        if not start[0].startswith("<") and not Path(start[0]).exists():
+            how = f"{_functions.file_label(start[0])} is not on disk any more"
         yield f"No source for {program.name}: {how}. The other columns are complete."

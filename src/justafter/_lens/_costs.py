@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from .. import _internals
+from .._internals import _stages
 from ._hlo import Module, Raw, parse
 from ._model import Costs, Kernel
 from ._work import bytes_of
@@ -37,7 +37,7 @@ def _of(module: Module, raw: Raw | None) -> Costs:
     # What a call out of the program costs, XLA does not know.
     if raw is None or raw.opcode == "custom-call":
         return Costs()
-    report = _internals.estimate(alone(module, raw))
+    report = _stages.estimate(alone(module, raw))
     keys = ("flops", "bytes accessed", "transcendentals")
     figures = [float((report or {}).get(key, 0.0)) for key in keys]
     if report is None or min(figures) < 0:

@@ -11,24 +11,12 @@ from .._internals import _equations
 
 _COMPUTATION = re.compile(r"^(?P<entry>ENTRY )?%?(?P<name>[^\s(]+).*\{\s*$")
 _INSTRUCTION = re.compile(r"^\s+(?P<root>ROOT )?%?(?P<name>[^\s=]+) = (?P<rest>.+)$")
-# Most lines: one type without brackets in brackets, operands by name alone.
-_PLAIN = re.compile(
-    r"(?P<type>[\w\-]+\[[\d,<=]*\](?:\{[\d,]*\})?) (?P<opcode>[\w\-]+)"
-    r"\((?P<operands>[^()\"{}]*)\)(?:, (?P<rest>.*))?$"
-)
 _QUOTED = r'"((?:[^"\\]|\\.)*)"'
+_TOKEN = re.compile(rf"{_QUOTED}|[(){{}}\[\],]")
 _LAYOUT = re.compile(r"(?<=\])\{[^{}]*\}")
 _COMMENT = re.compile(r"/\*.*?\*/")
 _OP_NAME = re.compile(rf"op_name={_QUOTED}")
 _LENGTH = re.compile(r'"known_trip_count":\{"n":"(\d+)"')
-
-# What a reader of an instruction does not need, or gets in another form.
-_HIDDEN_ATTRIBUTES = (
-    "metadata", "backend_config", "frontend_attributes", "calls", "kind", "to_apply",
-    "body", "condition", "branch_computations", "true_computation",
-    "false_computation", "channel_id", "operand_layout_constraints",
-    "output_to_operand_aliasing", "schedule", "api_version", "original_value",
-)  # fmt: skip
 
 # Instructions that only name, group or rename values.
 FREE = {
@@ -86,18 +74,9 @@ class Raw:
         return [("", bare(inner))] if inner else []
 
     def text(self, names: dict[str, str]) -> str:
-        """Write it without layouts and metadata, operands renamed by ``names``."""
+        """Write it without layouts and attributes, operands renamed by ``names``."""
         operands = ", ".join(rename(one, names) for one in self.operands)
-        # Nothing but metadata follows the operands of most lines.
-        is_plain = self.rest.startswith("metadata={") and self.rest.find(
-            "}"
-        ) + 1 == len(self.rest)
-        shown = "".join(
-            f", {key}={value}"
-            for key, value in ({} if is_plain else self.attributes).items()
-            if key not in _HIDDEN_ATTRIBUTES and value != "{}"
-        )
-        return f"{self.name} = {self.type} {self.opcode}({operands}){shown}"
+        return f"{self.name} = {self.type} {self.opcode}({operands})"
 
 
 @dataclass
@@ -165,14 +144,8 @@ def parse(text: str) -> Module:
 
 def read_instruction(match: re.Match[str], inside: str) -> Raw:
     """Take an instruction apart: type, opcode, operands, and what follows."""
-    rest = match["rest"]
     name, is_root = match["name"], bool(match["root"])
-    if "/*" not in rest and (plain := _PLAIN.match(rest)):
-        type_ = plain["type"].partition("{")[0]
-        operands = tuple(plain["operands"].split(", ")) if plain["operands"] else ()
-        after = plain["rest"] or ""
-        return Raw(name, type_, plain["opcode"], operands, after, is_root, inside)
-    rest = _COMMENT.sub("", rest)
+    rest = _COMMENT.sub("", match["rest"])
     end = closing(rest, 0) + 1 if rest.startswith("(") else rest.index(" ")
     type_, rest = _LAYOUT.sub("", rest[:end]), rest[end:].lstrip()
     opcode, _, _ = rest.partition("(")
@@ -183,17 +156,11 @@ def read_instruction(match: re.Match[str], inside: str) -> Raw:
 
 
 def tokens(text: str, start: int = 0) -> Iterator[tuple[int, str, int]]:
-    """Yield each character outside quotes: position, character, bracket depth."""
-    depth, quoted, skip = 0, False, False
-    for i in range(start, len(text)):
-        char = text[i]
-        if quoted:
-            quoted = skip or char != '"'
-            skip = char == "\\" and not skip
-            continue
-        quoted = char == '"'
-        depth += (char in "({[") - (char in ")}]")
-        yield i, char, depth
+    """Yield brackets and commas outside quotes: position, character, bracket depth."""
+    depth = 0
+    for match in _TOKEN.finditer(text, start):
+        depth += (match[0] in "({[") - (match[0] in ")}]")
+        yield match.start(), match[0], depth
 
 
 def closing(text: str, start: int) -> int:

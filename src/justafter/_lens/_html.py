@@ -14,18 +14,19 @@ from ._text import (
     INFERRED,
     compile_time,
     cost_words,
+    equations,
     fate,
     kernel_title,
-    marked,
+    kernels,
+    origin,
     summary,
-    tree,
 )
 
 if TYPE_CHECKING:
     from . import Lens
 
-# Columns longer than this are folded; the first lines stay in sight.
-_HEAD, _CHUNK, _OPEN_KERNELS, _SOURCE_LINES = 60, 100, 6, 80
+# A column longer than this is folded; kernels are open where there are few.
+_HEAD, _OPEN_KERNELS = 60, 6
 # Beside an equation there is room for one word; the rest is below the kernels.
 _LABELS = {"unused": "unused", "gone": "gone", "folded": "folded", "unknown": "?"}
 # A lens of more instructions than this is shown without those in its kernels.
@@ -116,12 +117,8 @@ def _source(view: Lens, family: _Family) -> str:
             for link in view.links
             if link.span is not None and one.holds(link.span)
         ]
-        code = f"<pre><code>{nested(one.text, spans, family)}</code></pre>"
-        title = f"{escape(one.file)}, line {one.line}"
-        if one.text.count("\n") > _SOURCE_LINES:
-            shown += f"<details><summary>{title}</summary>{code}</details>"
-        else:
-            shown += f'<div class="ja-file">{title}</div>{code}'
+        shown += f'<div class="ja-file">{escape(one.file)}, line {one.line}</div>'
+        shown += f"<pre><code>{nested(one.text, spans, family)}</code></pre>"
     return shown or '<p class="ja-none">No source to show.</p>'
 
 
@@ -153,7 +150,7 @@ def _jaxpr(view: Lens, family: _Family) -> str:
     """Write the equations, folded where there are many."""
     lines = [
         _header(*item) if isinstance(item, tuple) else _equation(item, family)
-        for item in tree(view.equations)
+        for item in equations(view)
     ]
     first = _header(0, f"in {view.inputs or 'nothing'}")
     if view.constants:
@@ -176,29 +173,22 @@ def _equation(eqn: Equation, family: _Family) -> str:
 
 
 def _folded(lines: list[str], noun: str) -> str:
-    """Show the first lines, and the rest in parts to open."""
-    out = lines[:_HEAD] if len(lines) > _HEAD + 10 else lines
-    parts = ["".join(out)]
-    for start in range(len(out), len(lines), _CHUNK):
-        chunk = lines[start : start + _CHUNK]
-        label = f"{noun} {start + 1} to {start + len(chunk)} of {len(lines)}"
-        parts.append(
-            f'<details class="ja-fold"><summary>{label}</summary>'
-            f"{''.join(chunk)}</details>"
-        )
-    return "".join(parts)
+    """Show the first lines, and the rest folded."""
+    if len(lines) <= _HEAD + 10:
+        return "".join(lines)
+    label = f"{noun} {_HEAD + 1} to {len(lines)}"
+    return (
+        f'{"".join(lines[:_HEAD])}<details class="ja-fold"><summary>{label}</summary>'
+        f"{''.join(lines[_HEAD:])}</details>"
+    )
 
 
 def _hlo(view: Lens) -> str:
     """Write the kernels with their instructions."""
-    lines: list[str] = []
-    where: tuple[str, ...] = ()
-    for one in view.kernels:
-        if one.where != where:
-            where = one.where
-            label = " \N{RIGHTWARDS ARROW} ".join(where) or "after the loop"
-            lines.append(_header(len(where), label))
-        lines.append(_kernel(one, view))
+    lines = [
+        _header(*item) if isinstance(item, tuple) else _kernel(item, view)
+        for item in kernels(view)
+    ]
     if not view.kernels:
         lines.append('<p class="ja-none">No kernel: nothing is left to compute.</p>')
     if any(one.inferred for one in view.kernels):
@@ -210,13 +200,9 @@ def _kernel(one: Kernel, view: Lens) -> str:
     """Write a kernel: its title, to open, and the instructions in it."""
     is_open = len(view.kernels) <= _OPEN_KERNELS
     is_large = sum(len(k.instructions) for k in view.kernels) > _MOST_INSTRUCTIONS
-    title, members = kernel_title(one, view.equations), marked(one)
-    origin = f"from {', '.join([*members[:12], *['…'] * (len(members) > 12)])}"
-    if not members:
-        origin = "from which equation: cannot tell" if one.lost else ""
+    title = kernel_title(one, view)
     words = [f"{one.kind}, " * (title != one.kind) + one.type]
-    words += [cost_words(view.kernel_costs[one.index])]
-    words += [origin or "appeared: added by XLA"]
+    words += [cost_words(view.kernel_costs[one.index]), origin(one)]
     inside = "".join(
         # A number in the Python code is in the equation's text; it did not appear.
         f'<div class="ja-i" data-e="{_numbers(line.equations)}"><b>'

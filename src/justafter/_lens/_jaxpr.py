@@ -20,12 +20,16 @@ _HIDDEN = {
 }  # fmt: skip
 
 
+# A linear solve carries the product that it inverts, and the solve with the transposed
+# matrix; only a derivative of it would run them.
+_SPARE = ("jaxprs matvec", "jaxprs vecmat", "jaxprs transpose_solve")
+
+
 class Namer:
     """Names variables a, b, ..., z, ba, bb, ... in the order they are met."""
 
     def __init__(self) -> None:
         self._names: dict[Any, str] = {}
-        self._types: dict[Any, str] = {}
 
     def name(self, var: Any) -> str:
         """A variable's letters, or a literal's number, whatever type JAX gave it."""
@@ -39,18 +43,9 @@ class Namer:
             return "_"
         return self._names.setdefault(var, letters(len(self._names)))
 
-    def type(self, var: Any) -> str:
-        """A variable's type, such as ``f32[3,4]``."""
-        try:
-            if var.aval not in self._types:
-                self._types[var.aval] = short_type(var.aval)
-            return self._types[var.aval]
-        except TypeError:  # a type without a hash
-            return short_type(var.aval)
-
     def typed(self, variables: Any) -> str:
         """Variables with their types, on one line."""
-        return " ".join(f"{self.name(var)}:{self.type(var)}" for var in variables)
+        return " ".join(f"{self.name(var)}:{type_of(var)}" for var in variables)
 
 
 def letters(number: int) -> str:
@@ -63,12 +58,12 @@ def letters(number: int) -> str:
     return (letters(head) if head else "") + chr(ord("a") + digit)
 
 
-def short_type(aval: Any) -> str:
-    """Write a type as jaxprs do, such as ``f32[3,4]``."""
+def type_of(var: Any) -> str:
+    """Write a variable's type as jaxprs do, such as ``f32[3,4]``."""
     try:
-        return str(aval.str_short(short_dtypes=True))
+        return str(var.aval.str_short(short_dtypes=True))
     except (AttributeError, TypeError):
-        return str(aval)
+        return str(var.aval)
 
 
 _PLAIN = re.compile(r"[\w.+\-]*")
@@ -147,7 +142,7 @@ class Collector:
         is_fixed = parent is not None and parent.fixed and not is_loop
         known = (*jaxpr.constvars, *(jaxpr.invars if is_fixed else ()))
         self._fixed.update((scope, id(var)) for var in known)
-        needed = set(needed_equations(jaxpr))
+        needed = needed_equations(jaxpr)
         for position, eqn in enumerate(jaxpr.eqns):
             is_unused = parent is not None and parent.fate == "unused"
             is_unused = is_unused or position not in needed
@@ -180,8 +175,8 @@ class Collector:
             index=index,
             primitive=eqn.primitive.name,
             text=self._text(eqn),
-            outputs=tuple(map(self._namer.type, eqn.outvars)),
-            inputs=tuple(map(self._namer.type, eqn.invars)),
+            outputs=tuple(map(type_of, eqn.outvars)),
+            inputs=tuple(map(type_of, eqn.invars)),
             span=span,
             scope=_equations.scope(eqn),
             fate=fate,
@@ -201,7 +196,7 @@ class Collector:
         for number, (key, jaxpr) in enumerate(_equations.sub_jaxprs(eqn)):
             body, label = opened(jaxpr), region_name(equation.primitive, key)
             header = self._namer.typed([*body.constvars, *body.invars])
-            runs = replace(equation, fate="unused") if is_spare(key) else equation
+            runs = replace(equation, fate="unused") if key in _SPARE else equation
             results = self._walk(body, operands, runs, number)
             for i, makers in enumerate(made):
                 makers.update(*(results[i : i + 1] or results))
@@ -215,15 +210,6 @@ class Collector:
         call = " ".join([head(eqn), *map(self._namer.name, eqn.invars)])
         outs = self._namer.typed(eqn.outvars)
         return f"{outs} = {call}" if outs else call
-
-
-def is_spare(key: str) -> bool:
-    """Say whether an inner jaxpr is there for derivatives alone, and never runs.
-
-    A linear solve carries the product that it inverts, and the solve with the
-    transposed matrix; a derivative of it would run them.
-    """
-    return key in ("jaxprs matvec", "jaxprs vecmat", "jaxprs transpose_solve")
 
 
 def region_name(primitive: str, key: str) -> str:
@@ -269,13 +255,12 @@ def shorten(value: Any) -> str:
     )
 
 
-def needed_equations(jaxpr: Any) -> list[int]:
-    """List the equations whose results are needed, or that have an effect."""
+def needed_equations(jaxpr: Any) -> set[int]:
+    """The equations whose results are needed, or that have an effect."""
     wanted = {v for v in jaxpr.outvars if not hasattr(v, "val")}
-    kept = []
-    for position in reversed(range(len(jaxpr.eqns))):
-        eqn = jaxpr.eqns[position]
-        if eqn.effects or any(v in wanted for v in eqn.outvars):
+    needed = set()
+    for position, eqn in reversed([*enumerate(jaxpr.eqns)]):
+        if eqn.effects or wanted.intersection(eqn.outvars):
             wanted.update(v for v in eqn.invars if not hasattr(v, "val"))
-            kept.append(position)
-    return kept
+            needed.add(position)
+    return needed

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice, takewhile
 
 from .._internals import _equations
 from ._hlo import CONTROL, FREE, RENAMING, Module, Raw
@@ -126,11 +124,9 @@ class Marks:
         recorded = self._recorded[raw.name]
         if any(can_make(self._equations[i], raw) for i in recorded):
             return
-        found = self._from_readers(raw)
-        for search in (self._nearby, self._along):
-            found = found or search(raw)
-            # Those that no instruction of this kind names, if there are any.
-            found = (found - self._done.get(raw.opcode, set())) or found
+        found = self._from_readers(raw) or self._along(raw)
+        # Those that no instruction of this kind names, if there are any.
+        found = (found - self._done.get(raw.opcode, set())) or found
         if len(found) == 1:
             (self.inferred[raw.name],) = found
         else:
@@ -163,60 +159,31 @@ class Marks:
                     found.update(e.index for e in recorded if is_part(e, raw))
         return found if len(found) == 1 else set()
 
-    def _nearby(self, raw: Raw) -> set[int]:
-        """Makers next to the equations that are on record, inside them or around."""
-        recorded = self._recorded[raw.name]
-
-        def wanted(index: int) -> bool:
-            return is_maker(eqns[index], raw) and fits(eqns[index], raw)
-
-        eqns = self._equations
-        return (
-            {i for holder in recorded for i in self._inside(holder) if wanted(i)}
-            or self._nearest(recorded, self._producers.__getitem__, wanted)
-            or self._nearest(recorded, self._consumers.__getitem__, wanted)
-        )
-
     def _along(self, raw: Raw) -> set[int]:
-        """Makers of the results, or of what the next readers' equations read."""
+        """Makers of what its own equations read, of results, of what readers read."""
 
-        def wanted(index: int) -> bool:
+        def wanted(index: int, more: bool = True) -> bool:
             eqn = self._equations[index]
-            return fits(eqn, raw) and (is_maker(eqn, raw) or is_composite(eqn))
+            is_of = is_maker(eqn, raw) or (more and is_composite(eqn))
+            return is_of and fits(eqn, raw)
+
+        def usual(index: int) -> bool:
+            return wanted(index, False)
 
         readers = self._first_recorded(raw)
         after = {i for user in readers for i in self._recorded[user.name]}
         ends = set(filter(wanted, self._results if self._is_result(raw) else ()))
-        return ends or self._nearest(after, self._producers.__getitem__, wanted)
+        before = self._nearest(set(self._recorded[raw.name]), usual)
+        return before or ends or self._nearest(after, wanted)
 
-    def _inside(self, holder: int) -> Iterator[int]:
-        """The equations that one holds, which come right after it."""
-        after = islice(self._equations, holder + 1, None)
-        depth = self._equations[holder].depth
-        yield from (eqn.index for eqn in takewhile(lambda e: e.depth > depth, after))
-
-    @functools.cached_property
-    def _consumers(self) -> list[set[int]]:
-        """For each equation, those that read its results."""
-        found: list[set[int]] = [set() for _ in self._equations]
-        for reader, makers in enumerate(self._producers):
-            for maker in makers:
-                found[maker].add(reader)
-        return found
-
-    def _nearest(
-        self,
-        starts: Iterable[int],
-        step: Callable[[int], set[int]],
-        wanted: Callable[[int], bool],
-    ) -> set[int]:
-        """The wanted equations that the fewest steps lead to, past light ones."""
-        layer, seen = set(starts), set(starts)
+    def _nearest(self, starts: set[int], wanted: Callable[[int], bool]) -> set[int]:
+        """The wanted equations that the fewest steps lead back to, past light ones."""
+        layer, seen = starts, starts
         for _ in range(_FARTHEST):
-            layer = {after for one in layer for after in step(one)} - seen
+            layer = {i for one in layer for i in self._producers[one]} - seen
             if found := set(filter(wanted, layer)):
                 return found
-            seen |= layer
+            seen = seen | layer
             eqns = (self._equations[i] for i in layer)
             layer = {e.index for e in eqns if is_light(e) or e.regions}
             if not layer or len(seen) > _MOST:

@@ -204,8 +204,6 @@ class Costs:
         flops: floating-point operations; of a whole program those that are known.
         bytes_accessed: bytes read and written by all kernels.
         transcendentals: elements of exponentials, sines and the like.
-        argument_bytes: memory of the arguments.
-        output_bytes: memory of the results.
         temp_bytes: memory for what lies between, at its largest.
         compile_seconds: how long compiling took.
         devices: how many devices the program runs on.
@@ -216,8 +214,6 @@ class Costs:
     flops: float | None = None
     bytes_accessed: float | None = None
     transcendentals: float | None = None
-    argument_bytes: int | None = None
-    output_bytes: int | None = None
     temp_bytes: int | None = None
     compile_seconds: float | None = field(default=None, compare=False)
     devices: int = 1

@@ -66,7 +66,7 @@ class Row:
 
 
 @dataclass(frozen=True, repr=False)
-class Table:
+class Table(_table.Shown):
     """The expressions of a function by what they cost; see :meth:`Lens.table`.
 
     Attributes:
@@ -79,7 +79,7 @@ class Table:
     rows: tuple[Row, ...]
     total: Row
 
-    def _parts(self) -> tuple[str, list[tuple[str, ...]], list[str]]:
+    def _parts(self) -> tuple[str, list[_table.Row], list[str]]:
         rows = [_HEAD, *(row._cells() for row in (*self.rows, self.total))]
         used = [i for i, _ in enumerate(_HEAD) if any(row[i] for row in rows[1:])]
         below = []
@@ -91,13 +91,8 @@ class Table:
             )
         return self.name, [tuple(row[i] for i in used) for row in rows], below
 
-    def __repr__(self) -> str:
-        return _table.as_text(*self._parts())
-
-    def _repr_html_(self) -> str:
-        title, rows, below = self._parts()
-        fixed = [i for i, name in enumerate(rows[0]) if name != "time"]
-        return _table.as_html(title, rows, [f"<p>{one}</p>" for one in below], fixed)
+    def _fixed(self, head: _table.Row) -> list[int]:
+        return [i for i, name in enumerate(head) if name != "time"]
 
 
 def table(view: Lens, seconds: Sequence[float | None] | None) -> Table:

@@ -17,7 +17,8 @@ from .._internals import _equations
 from ._model import Source, Span
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef)
-
+# File, line and name of a function.
+Place = tuple[str, int, str]
 
 # Python 3.11 counts the depth of its parser for all threads together, and loses count.
 _PARSING = threading.Lock()
@@ -188,25 +189,21 @@ class Sources:
         text = "\n".join(lines).strip()
         return (normal(text) if "\n" in text else text) or None
 
-    def pieces(self, fn: Callable[..., Any], spans: list[Span]) -> tuple[Source, ...]:
+    def pieces(self, start: Place | None, spans: list[Span]) -> tuple[Source, ...]:
         """Collect the function's source, then that of each helper involved."""
-        start = self.first_line(fn)
-        places = dict.fromkeys((s.path, s.line, s.function) for s in spans)
-        wanted = [
-            self._piece(*place) for place in ([start] if start else []) + [*places]
-        ]
+        places = [] if start is None else [start]
+        places += [(span.path, span.line, span.function) for span in spans]
+        found = [self._piece(*place) for place in dict.fromkeys(places)]
         # A generator inside a function has a name of its own, but the same text.
         unique: dict[tuple[str, int, int], Source] = {}
-        for p in wanted:
-            if p is not None:
-                unique.setdefault((p.path, p.line, p.end_line), p)
-        pieces = unique.values()
-        around = (
-            p for p in pieces if not any(q.holds(p) for q in pieces if q is not p)
+        for p in filter(None, found):
+            unique.setdefault((p.path, p.line, p.end_line), p)
+        all_of = unique.values()
+        return tuple(
+            p for p in all_of if not any(q.holds(p) for q in all_of if q is not p)
         )
-        return tuple(around)
 
-    def first_line(self, fn: Callable[..., Any]) -> tuple[str, int, str] | None:
+    def first_line(self, fn: Callable[..., Any]) -> Place | None:
         """Find file, line and name of the function that a callable comes from."""
         code = _functions.code_of(fn)
         if code is None or _functions.is_library(code.co_filename):

@@ -19,7 +19,7 @@ FATES = {
     "wrapper": "",
 }
 INFERRED = "~ inferred: XLA's own record names another equation, or none"
-_WIDTH = 68
+_WIDTH, _MEMBERS = 68, 12
 
 
 def count(number: int, noun: str) -> str:
@@ -87,10 +87,10 @@ def _source_lines(view: Lens) -> Iterator[str]:
             yield f"  {number:>4} | {line}"
 
 
-def tree(equations: tuple[Equation, ...]) -> Iterator[Equation | tuple[int, str]]:
+def equations(view: Lens) -> Iterator[Equation | tuple[int, str]]:
     """Yield equations in order and, before each inner jaxpr, its depth and header."""
     children: dict[tuple[int | None, int], list[Equation]] = {}
-    for eqn in equations:
+    for eqn in view.equations:
         children.setdefault((eqn.parent, eqn.region), []).append(eqn)
 
     def under(parent: int | None, region: int) -> Iterator[Equation | tuple[int, str]]:
@@ -103,11 +103,21 @@ def tree(equations: tuple[Equation, ...]) -> Iterator[Equation | tuple[int, str]
     return under(None, 0)
 
 
+def kernels(view: Lens) -> Iterator[Kernel | tuple[int, str]]:
+    """Yield kernels in order and, before those of a loop or branch, depth and name."""
+    where: tuple[str, ...] = ()
+    for kernel in view.kernels:
+        if kernel.where != where:
+            where = kernel.where
+            yield len(where), " > ".join(where) or "after the loop"
+        yield kernel
+
+
 def _equation_lines(view: Lens) -> Iterator[str]:
     """Write each equation: number, text, source line, kernels."""
     texts = [f"{'  ' * eqn.depth}{eqn.text}" for eqn in view.equations]
     width = min(max(map(len, texts), default=0), _WIDTH)
-    for item in tree(view.equations):
+    for item in equations(view):
         if isinstance(item, tuple):
             yield f"  {'':>4} {'  ' * item[0]}{item[1]}"
             continue
@@ -117,12 +127,6 @@ def _equation_lines(view: Lens) -> Iterator[str]:
         yield f"  {item.index:>4} {text:<{width}}  {line:<5} {fate(item)}"
 
 
-def kernel_title(kernel: Kernel, equations: tuple[Equation, ...]) -> str:
-    """Name the primitives in a kernel, each once."""
-    names = dict.fromkeys(equations[i].primitive for i in kernel.members)
-    return " ".join(names) or kernel.kind
-
-
 def _kernel_lines(view: Lens) -> Iterator[str]:
     """Write each kernel: name, kind, type, costs, primitives, equations."""
     if not view.kernels:
@@ -130,21 +134,31 @@ def _kernel_lines(view: Lens) -> Iterator[str]:
         return
     kinds = min(max(len(k.kind) for k in view.kernels), 24)
     types = min(max(len(k.type) for k in view.kernels), 24)
-    costs = list(map(cost_words, view.kernel_costs))
-    wide = max(map(len, costs))
-    where: tuple[str, ...] = ()
-    for kernel, cost in zip(view.kernels, costs, strict=True):
-        if kernel.where != where:
-            where = kernel.where
-            yield f"  {' > '.join(where) or 'after'}:"
-        origin = "added by XLA"
-        if not kernel.appeared:
-            members = " ".join(marked(kernel)) or "cannot tell"
-            origin = f"{kernel_title(kernel, view.equations)}  [{members}]"
-        head = f"  {'  ' * len(where)}k{kernel.index:<4}{kernel.kind:<{kinds}}"
-        yield f"{head}  {kernel.type:<{types}}  {cost:>{wide}}  {origin}"
+    wide = max(len(cost_words(costs)) for costs in view.kernel_costs)
+    for item in kernels(view):
+        if isinstance(item, tuple):
+            yield f"  {item[1]}:"
+            continue
+        head = f"  {'  ' * len(item.where)}k{item.index:<4}{item.kind:<{kinds}}"
+        cost = cost_words(view.kernel_costs[item.index])
+        title = f"{kernel_title(item, view)}  " * bool(item.members)
+        yield f"{head}  {item.type:<{types}}  {cost:>{wide}}  {title}{origin(item)}"
     if any(kernel.inferred for kernel in view.kernels):
         yield f"  {INFERRED}"
+
+
+def kernel_title(kernel: Kernel, view: Lens) -> str:
+    """Name the primitives in a kernel, each once."""
+    names = dict.fromkeys(view.equations[i].primitive for i in kernel.members)
+    return " ".join(names) or kernel.kind
+
+
+def origin(kernel: Kernel) -> str:
+    """Write the equations that a kernel came from, inferred ones with a tilde."""
+    if not kernel.members:
+        return "from which equation: cannot tell" if kernel.lost else "added by XLA"
+    numbers = [f"{'~' * (i in kernel.inferred)}{i}" for i in kernel.members[:_MEMBERS]]
+    return f"from {', '.join(numbers)}{', …' * (len(kernel.members) > _MEMBERS)}"
 
 
 def cost_words(costs: Costs) -> str:
@@ -152,8 +166,3 @@ def cost_words(costs: Costs) -> str:
     if costs.bytes_accessed is None:
         return "cost unknown"
     return f"{costs.operations or 0:,.0f} FLOP {costs.bytes_accessed:,.0f} B"
-
-
-def marked(kernel: Kernel) -> list[str]:
-    """Write the equations in a kernel, inferred ones with a tilde."""
-    return [f"{'~' * (i in kernel.inferred)}{i}" for i in kernel.members]

@@ -12,18 +12,14 @@ from typing import Any
 import jax
 import numpy as np
 
-from .. import _internals
 from .._functions import is_jax_jitted, is_jitted, name_of, unbound
-from .._internals import _equations
+from .._internals import _equations, _stages
 from ._model import Costs
 
+_SCALARS = (bool, int, float, complex)
 # What jax.jit takes as an argument without being told that it is static.
-_DYNAMIC = (
-    *(jax.Array, jax.ShapeDtypeStruct, np.ndarray, np.generic),
-    *(bool, int, float, complex),
-)
-
-
+_DYNAMIC = (jax.Array, jax.ShapeDtypeStruct, np.ndarray, np.generic, *_SCALARS)
+# How a call's arguments become those of a jit.
 Adapt = Callable[[Any, Any], tuple[Any, Any]]
 
 
@@ -64,7 +60,7 @@ def compile_program(fn: Any, args: Any, kwargs: Any) -> Program:
     traced = jitted.trace(*inputs, **named)
     numbered = _equations.Numbered.of(traced)
     lowered = numbered.traced.lower()
-    with _internals.without_persistent_cache():
+    with _stages.without_persistent_cache():
         start = time.perf_counter()
         compiled = lowered.compile()
         seconds = time.perf_counter() - start
@@ -75,18 +71,14 @@ def compile_program(fn: Any, args: Any, kwargs: Any) -> Program:
 
     shardings = jax.tree.leaves((compiled.input_shardings, compiled.output_shardings))
     devices = [one for sharding in shardings[:1] for one in sharding.device_set]
-    memory = compiled.memory_analysis()
-    sizes: dict[str, Any] = {
-        f"{kind}_bytes": getattr(memory, f"{kind}_size_in_bytes", None)
-        for kind in ("argument", "output", "temp")
-    }
+    temporary = getattr(compiled.memory_analysis(), "temp_size_in_bytes", None)
     return Program(
         name=name_of(fn),
         traced=traced,
         numbered=numbered,
         hlo=compiled.as_text() or "",
         lowered=frozenset(_equations.tags(lowered.as_text(debug_info=True))),
-        costs=Costs(compile_seconds=seconds, **sizes),
+        costs=Costs(temp_bytes=temporary, compile_seconds=seconds),
         platform=devices[0].platform if devices else jax.default_backend(),
         call=call,
         library=type(plain).__module__.partition(".")[0] if _is_foreign(plain) else "",
@@ -111,8 +103,7 @@ def _jitted(fn: Any, args: Any, kwargs: Any) -> tuple[Any, Adapt]:
     if any(is_static) or is_jitted(fn):
         if not is_jitted(fn) or type(fn).__module__.startswith("equinox."):
             # As in `equinox.filter_jit`: a model's rates and flags are Python's.
-            scalars = (bool, int, float, complex)
-            is_static = [_is_static(one) or type(one) in scalars for one in leaves]
+            is_static = [_is_static(one) or type(one) in _SCALARS for one in leaves]
         return _closed(fn, leaves, tree, is_static)
 
     # JAX keeps traces by function, and would show an old one after a global that the

@@ -5,7 +5,6 @@
 
   const PIECE = ".ja-lens [data-e]";
   const HINT = "Point at, tap or focus any piece to see what it became. Arrow keys move, Enter holds, Escape clears.";
-  const indexes = new WeakMap();
   const pinned = new WeakSet();
 
   const words = (text) => (text || "").split(" ").filter(Boolean);
@@ -14,20 +13,9 @@
   const paneOf = (piece) => piece.closest(".ja-pane");
   const visible = (piece) => piece.getClientRects().length > 0;
 
-  function index(lens) {
-    if (!indexes.has(lens)) {
-      const pieces = new Map();
-      for (const piece of lens.querySelectorAll("[data-e]"))
-        for (const id of words(piece.dataset.e))
-          pieces.set(id, [...(pieces.get(id) ?? []), piece]);
-      indexes.set(lens, pieces);
-    }
-    return indexes.get(lens);
-  }
-
   function linked(piece) {
-    const all = index(lensOf(piece));
-    return new Set(targets(piece).flatMap((id) => all.get(id) ?? []));
+    const all = targets(piece).map((id) => `[data-e~="${id}"]`).join(",");
+    return new Set(all ? lensOf(piece).querySelectorAll(all) : []);
   }
 
   function clear(lens) {

@@ -8,12 +8,15 @@ import platform
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import Any, Self
+from typing import Self
 
 import jax
 
-from ._show import as_html, as_text
+from .. import _table
+from ._show import below, of_comparison, of_measurement
 from ._spread import Spread
+
+STAGES = ("trace", "lower", "compile", "load", "first", "steady")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +64,8 @@ class Provenance:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Plain:
+@dataclass(frozen=True, slots=True, repr=False)
+class _Plain(_table.Shown):
     """Results are plain data: they turn into JSON and back."""
 
     def to_json(self) -> str:
@@ -86,32 +89,6 @@ class _Plain:
             return cls(**data)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ValueError(f"this is no JSON of a {cls.__name__}: {error}") from None
-
-    def __repr__(self) -> str:
-        return as_text(self)
-
-    def _repr_html_(self) -> str:
-        return as_html(self)
-
-
-class _Stage:
-    """The `Spread` of the stage of this name.
-
-    Raises:
-        AttributeError: there is no such stage, and the message lists those that are.
-    """
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __get__(self, result: Any, kind: Any) -> Spread:
-        if result is None:
-            return self  # type: ignore[return-value]
-        if self._name in result.stages:
-            return result.stages[self._name]  # type: ignore[no-any-return]
-        known = ", ".join(result.stages)
-        text = f"{result.name} has no stage {self._name!r} here; there are: {known}"
-        raise AttributeError(text)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -137,11 +114,18 @@ class Measurement(_Plain):
     reached: bool
     note: str = ""
 
-    trace = _Stage("trace")
-    lower = _Stage("lower")
-    compile = _Stage("compile")
-    first = _Stage("first")
-    steady = _Stage("steady")
+    def __getattr__(self, name: str) -> Spread:
+        """The `Spread` of a stage: ``m.compile`` is ``m.stages["compile"]``."""
+        if name not in STAGES:
+            raise AttributeError(f"a Measurement has no attribute {name!r}")
+        if name in self.stages:
+            return self.stages[name]
+        known = ", ".join(self.stages)
+        text = f"{self.name} has no stage {name!r} here; there are: {known}"
+        raise AttributeError(text)
+
+    def _parts(self) -> tuple[str, list[_table.Row], list[str]]:
+        return self.name, of_measurement(self), below(self)
 
     @property
     def cold(self) -> float:
@@ -176,3 +160,6 @@ class Comparison(_Plain):
 
     def __getitem__(self, name: str) -> Spread:
         return self.times[name]
+
+    def _parts(self) -> tuple[str, list[_table.Row], list[str]]:
+        return "", of_comparison(self), below(self)

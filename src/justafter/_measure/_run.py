@@ -12,8 +12,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from .. import _functions, _internals
-from ._results import Comparison, Measurement, Provenance
+from .. import _functions
+from .._internals import _stages
+from ._results import STAGES, Comparison, Measurement, Provenance
 from ._runner import Runner
 from ._spread import FEWEST, GROUPS, Spread
 from ._state import is_lazy
@@ -21,7 +22,6 @@ from ._state import is_lazy
 # Rounds of samples are taken in groups that are spread over the budget: those of one
 # moment agree with each other, and not with the next.
 _ROUNDS_OF_A_GROUP = 100
-_STAGES = ("trace", "lower", "compile", "load", "first")
 _MIN_STAGES, _MAX_STAGES = 2, 5
 
 Fun = Callable[..., Any]
@@ -30,11 +30,12 @@ Fun = Callable[..., Any]
 class _Rounds:
     """Samples of several functions in turns: a round is one sample of each."""
 
-    def __init__(self, runners: Mapping[str, Runner], baseline: str, budget: float):
+    def __init__(
+        self, runners: Mapping[str, Runner], baseline: str, budget: float
+    ) -> None:
         self.runners, self.baseline = runners, baseline
         self.budget = budget * len(runners)
         self.seen: dict[str, list[float]] = {name: [] for name in runners}
-        self.said: list[str] = []
 
     @property
     def count(self) -> int:
@@ -49,27 +50,35 @@ class _Rounds:
         base = np.asarray(self.seen[self.baseline])
         return {n: Spread.of(np.asarray(v) / base) for n, v in self.seen.items()}
 
-    def run(self, precision: float) -> bool:
-        """Take rounds over the budget; say whether they are as precise as asked for."""
+    def run(self, precision: float) -> dict[str, Any]:
+        """Take rounds over the budget; what a result says about them."""
         # What a function makes the garbage collector do belongs to its time; what was
         # left before it does not.
         gc.collect()
         for runner in self.runners.values():
             runner.warm_up(self.budget / len(self.runners))
-        self._share_calls()
-        try:
-            return self._take_groups(precision)
-        except KeyboardInterrupt:
-            if not self.count:
-                raise
-            self.said.append(f"interrupted after {self.count} rounds")
-            return False
-
-    def _share_calls(self) -> None:
-        """Give functions that take about as long equally many calls a sample."""
+        # Functions that take about as long get equally many calls a sample.
         calls = [one.calls for one in self.runners.values()]
         for one in self.runners.values():
             one.calls = max(n for n in calls if n <= 2 * one.calls)
+        notes = [
+            f"{n} {note}".strip()
+            for n, one in self.runners.items()
+            for note in one.notes
+        ]
+        reached = all(one.is_timed for one in self.runners.values())
+        try:
+            reached = self._take_groups(precision) and reached
+        except KeyboardInterrupt:
+            if not self.count:
+                raise
+            notes.append(f"interrupted after {self.count} rounds")
+            reached = False
+        return {
+            "provenance": Provenance.now(),
+            "reached": reached,
+            "note": "; ".join(notes),
+        }
 
     def _take_groups(self, precision: float) -> bool:
         clock, taken = time.perf_counter, dict[str, float]()
@@ -102,9 +111,6 @@ class _Rounds:
         return all(one.precision <= precision for one in ratios.values())
 
 
-# --- stages -----------------------------------------------------------------------
-
-
 def _fresh(fn: Any) -> Any | None:
     """A jit of the same function with the same options that nothing has cached."""
     fun = getattr(fn, "__wrapped__", None)
@@ -115,10 +121,10 @@ def _fresh(fn: Any) -> Any | None:
     def again(*args: Any, **kwargs: Any) -> Any:
         return fun(*args, **kwargs)
 
-    return _internals.jit_again(again, fn)
+    return _stages.jit_again(again, fn)
 
 
-def _stages(
+def _first_stages(
     fn: Any, args: Any, kwargs: Any, budget: float
 ) -> tuple[dict[str, Spread], Runner]:
     """The stages up to the first call, each repeated on a jit that knows nothing."""
@@ -128,25 +134,25 @@ def _stages(
         fresh = _fresh(fn)
         if fresh is None:
             runner = Runner(fn, args, kwargs)
-            first = {"first": Spread.of([runner.first()])}
-            runner.notes += [_not_apart(fn)] * _functions.is_jitted(fn)
-            return first, runner
+            seen["first"] = [runner.first()]
+            if _functions.is_jitted(fn):
+                library = type(fn).__module__.partition(".")[0]
+                why = f"{library} jitted this function"
+                if _functions.is_jax_jitted(fn):
+                    why = "this JAX does not tell how fn was jitted"
+                runner.notes.append(f"stages not taken apart: {why}")
+            break
         if done >= _MIN_STAGES and time.perf_counter() - begin > budget / 2:
             break
         runner = Runner(fresh, args, kwargs)
         for name, seconds in _once(fresh, runner):
             seen.setdefault(name, []).append(seconds)
-    return {name: Spread.of(seen[name]) for name in _STAGES if name in seen}, runner
-
-
-def _not_apart(fn: Any) -> str:
-    if _functions.is_jax_jitted(fn):
-        return "stages not taken apart: this JAX does not tell how fn was jitted"
-    library = type(fn).__module__.partition(".")[0]
-    return f"stages not taken apart: {library} jitted this function"
+    return {name: Spread.of(seen[name]) for name in STAGES if name in seen}, runner
 
 
 def _once(fresh: Any, runner: Runner) -> Iterator[tuple[str, float]]:
+    """Each stage of one jit, and its seconds."""
+
     def timed(call: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, float]:
         start = time.perf_counter()
         return call(*args, **kwargs), time.perf_counter() - start
@@ -155,36 +161,24 @@ def _once(fresh: Any, runner: Runner) -> Iterator[tuple[str, float]]:
     yield "trace", seconds
     lowered, seconds = timed(traced.lower)
     yield "lower", seconds
-    with _internals.loads() as loaded:
+    with _stages.loads() as loaded:
         _, seconds = timed(lowered.compile)
     yield "load" if loaded else "compile", seconds
     yield "first", runner.first()
 
 
-# --- the door ---------------------------------------------------------------------
-
-
 class Measure:
     """Time a function so that the number can be trusted.
 
-    ``measure(fn, *args, **kwargs)`` separates tracing, lowering, compilation, the first
-    call and the steady state; it always waits for the result, warms up, and repeats
-    until the median is known to `precision`, or the time budget is spent.
+    It waits for the result, warms up, and repeats until the
+    median is known to `precision`, or the budget is spent. Samples are taken in groups
+    that are spread over the budget, half of it at least. Ctrl-C keeps what is there.
 
     The stages of a jitted function are taken on new jits of the same function with the
-    same options, so that what was cached before does not hide them. Functions jitted
-    inside it keep their caches. An executable that JAX reads from its persistent cache
-    counts as `load`, not as `compile`. For a function that is not jitted there are no
-    such stages: `first` is one call as the process stands, and `steady` the calls
-    after it.
-
-    Samples are taken in groups that are spread over the budget, half of it at least.
-    It waits for all arrays that a call returns, in objects of any class, and for those
-    that it puts into its object, its closure or its arguments. Ctrl-C ends the steady
-    state and keeps what was measured.
-
-    The caller's arrays are never donated: where a function consumes its inputs, each
-    call gets a copy, made outside the timing.
+    same options; functions jitted inside it keep their caches. A function that is not
+    jitted has the stages `first` and `steady` alone. The caller's arrays are never
+    donated: where a function consumes its inputs, each call gets a copy, made outside
+    the timing.
 
     Args:
         fn: any function: jitted, plain Python, NumPy.
@@ -199,8 +193,7 @@ class Measure:
         A `Measurement`.
 
     Raises:
-        TypeError: `fn` is not callable, or has a parameter of its own that is named
-            like an option.
+        TypeError: `fn` is not callable, or has a parameter named like an option.
         ValueError: `precision` or `budget` is not a positive number, or a call uses up
             what it is given, such as an iterator.
         RuntimeError: called while JAX traces, where nothing runs.
@@ -227,16 +220,11 @@ class Measure:
         options = {"precision": precision, "budget": budget}
         _check({"fn": fn}, args, kwargs, options)
         plain, given = _functions.unbound(fn, args)
-        stages, runner = _stages(plain, given, kwargs, budget)
+        stages, runner = _first_stages(plain, given, kwargs, budget)
         rounds = _Rounds({"": runner}, "", budget)
-        reached = rounds.run(precision)
-        return Measurement(
-            name=_functions.name_of(fn),
-            stages=stages | {"steady": rounds.times()[""]},
-            provenance=Provenance.now(),
-            reached=reached and runner.is_timed,
-            note="; ".join([*runner.notes, *rounds.said]),
-        )
+        facts = rounds.run(precision)
+        stages["steady"] = rounds.times()[""]
+        return Measurement(_functions.name_of(fn), stages, **facts)
 
     def compare(
         self,
@@ -250,27 +238,25 @@ class Measure:
     ) -> Comparison:
         """Time several functions on the same arguments, in turns.
 
-        One sample of each is a round; each round starts with another candidate. The
-        ratios are taken within a round, so a machine that slows down does not decide.
+        One sample of each is a round, and the ratios are taken within a round, so a
+        machine that slows down does not decide.
 
         Args:
             candidates: functions by name.
-            *args: the arguments that each gets.
+            *args: the arguments that each gets; `kwargs` likewise.
             baseline: the candidate that the others are compared with; the first if
                 not given.
-            precision: half the width of the 95% interval for a ratio's median,
-                relative to it, at which to stop.
+            precision: as for `measure`, of each ratio's median.
             budget: seconds to spend on each candidate at most.
-            **kwargs: the keyword arguments that each gets.
+            **kwargs: keyword arguments.
 
         Returns:
             A `Comparison`.
 
         Raises:
             TypeError: `candidates` is not a mapping of names to functions.
-            ValueError: fewer than two candidates, an unknown baseline, or a call uses
-                up what it is given.
-            RuntimeError: called while JAX traces, where nothing runs.
+            ValueError: fewer than two candidates, or an unknown baseline; `measure` has
+                the others.
 
         Example:
             >>> import numpy as np
@@ -297,22 +283,11 @@ class Measure:
         for runner in runners.values():
             runner.first()
         rounds = _Rounds(runners, baseline, budget)
-        reached = rounds.run(precision)
-        said = [f"{n} {note}" for n, one in runners.items() for note in one.notes]
-        return Comparison(
-            times=rounds.times(),
-            ratios=rounds.ratios(),
-            baseline=baseline,
-            provenance=Provenance.now(),
-            reached=reached and all(one.is_timed for one in runners.values()),
-            note="; ".join([*said, *rounds.said]),
-        )
+        facts = rounds.run(precision)
+        return Comparison(rounds.times(), rounds.ratios(), baseline, **facts)
 
     def __repr__(self) -> str:
         return "measure(fn, *args, precision=0.02, budget=1.0, **kwargs)"
-
-
-# --- bad input --------------------------------------------------------------------
 
 
 def _check(
@@ -341,7 +316,7 @@ def _check(
                 )
     leaves = jax.tree.leaves((args, kwargs), is_leaf=is_lazy)
     is_traced = any(isinstance(leaf, jax.core.Tracer) for leaf in leaves)
-    if is_traced or _internals.is_tracing():
+    if is_traced or _stages.is_tracing():
         raise RuntimeError(
             "measure runs a function and waits for it, and JAX is tracing here, which "
             "runs nothing: call measure outside of jit, grad, vmap and scan"

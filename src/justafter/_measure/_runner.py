@@ -18,12 +18,9 @@ from ._state import State, everything, is_concrete, is_lazy, is_of, reach
 _SAMPLE_SECONDS = 50e-6
 # Calls before the first sample, as far as they fit into a tenth of the budget.
 _WARM_UPS = 20
+_MAKING = "timed is the making of it"
 
 Wait = Callable[[Any], None]
-
-
-def _copy(leaf: Any) -> Any:
-    return leaf.copy().block_until_ready() if is_concrete(leaf) else leaf
 
 
 class Runner:
@@ -81,18 +78,14 @@ class Runner:
         own = [*(f"argument {i}" for i in range(len(args))), *kwargs]
         own = own if self._donates else []  # changes of a copy are nobody's
         changed = {k: v for k, v in state.changed().items() if not is_of(k, own)}
-        names = ", ".join(
-            name for name, (_, is_equal) in changed.items() if not is_equal
-        )
-        names = names if len(names) <= 60 else names[:57] + "..."
+        names = ", ".join(name for name, (_, is_same) in changed.items() if not is_same)
         if names:
+            names = names if len(names) <= 60 else names[:57] + "..."
             self.notes.append(
                 f"changes its own state ({names}): each call starts from where the "
                 "last one ended"
             )
         arrays = [get for get, _ in changed.values() if is_concrete(get())]
-        if not arrays:
-            return
         before = self._wait
 
         def wait(result: Any) -> None:
@@ -100,10 +93,13 @@ class Runner:
             for get in arrays:
                 _wait_for(get())
 
-        self._wait = wait
+        self._wait = wait if arrays else before
 
     def _copied(self) -> tuple[Any, Any]:
-        args, kwargs = jax.tree.map(_copy, (self.args, self.kwargs))
+        def copy(leaf: Any) -> Any:
+            return leaf.copy().block_until_ready() if is_concrete(leaf) else leaf
+
+        args, kwargs = jax.tree.map(copy, (self.args, self.kwargs))
         return args, kwargs
 
     def sample(self) -> float:
@@ -117,12 +113,11 @@ class Runner:
                 wait(fn(*args, **kwargs))
                 seconds += clock() - start
             return seconds / self.calls
-        call = (
-            partial(fn, *self.args, **self.kwargs) if self.args or self.kwargs else fn
-        )
+        if self.args or self.kwargs:
+            fn = partial(fn, *self.args, **self.kwargs)
         start = clock()
         for _ in again:
-            wait(call())
+            wait(fn())
         return (clock() - start) / self.calls
 
     def warm_up(self, budget: float) -> None:
@@ -145,35 +140,27 @@ def _wait_for(value: Any) -> None:
         value.block_until_ready()
 
 
-_MAKING = "timed is the making of it"
-
-
 def _way_to_wait(result: Any) -> tuple[Wait, str]:
     """How to wait for a result, and what must be said about it."""
     if isinstance(result, jax.Array):
         return lambda one: one.block_until_ready(), ""
     inside = list(everything(result))
     paths = list({id(one): p for _, p, one in inside if is_concrete(one)}.values())
-    leaves = jax.tree.leaves(result, is_leaf=is_lazy)
 
-    def wait_inside(result: Any) -> None:
+    def wait(result: Any) -> None:
+        if isinstance(result, types.CoroutineType):
+            result.close()
         for path in paths:
             _wait_for(reach(result, path))
 
-    wait: Wait = wait_inside
     lazy = next((one for _, _, one in inside if is_lazy(one)), None)
-    if isinstance(result, types.CoroutineType):
-        result.close()
-        wait = types.CoroutineType.close
     if lazy is not None:
         where = "" if lazy is result else " inside"
         kind = type(lazy).__name__
         return wait, f"returns a {kind}{where}, whose work was not run: {_MAKING}"
     if isinstance(result, types.FunctionType | types.MethodType | partial):
         return wait, f"returns a function, which was not called: {_MAKING}"
-    if paths and len(paths) == sum(map(is_concrete, leaves)):
-        return jax.block_until_ready, ""
-    if paths or leaves:
+    if paths or jax.tree.leaves(result):
         return wait, ""
     return lambda _: jax.effects_barrier(), (
         "returns nothing to wait for: timed until the call had returned and its side "

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .. import _table
 
 if TYPE_CHECKING:
-    from ._results import Provenance
+    from ._results import Comparison, Measurement
     from ._spread import Spread
 
 _UNITS = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
@@ -38,54 +38,42 @@ def _runs(spread: Spread) -> str:
     return f"{spread.samples}{calls}"
 
 
-def _where(facts: Provenance) -> str:
-    """One line: device, versions, date."""
+def of_measurement(m: Measurement) -> list[_table.Row]:
+    """A row for each stage."""
+    rows: list[_table.Row] = [("stage", "median", "95% interval", "minimum", "runs")]
+    for name, one in m.stages.items():
+        interval = _seconds(one.least, one.most)
+        interval = "one call" if one.samples == 1 else interval
+        label, middle = _STAGE_WORDS.get(name, name), _seconds(one.median)
+        rows.append((label, middle, interval, _seconds(one.minimum), _runs(one)))
+    return rows
+
+
+def of_comparison(c: Comparison) -> list[_table.Row]:
+    """A row for each candidate."""
+    head = ("candidate", "median", "minimum", f"time / {c.baseline}")
+    rows: list[_table.Row] = [(*head, "95% interval", "rounds")]
+    for name, one in c.times.items():
+        ratio, cells = c.ratios[name], ("1", "")
+        if name != c.baseline:
+            interval = f"{_digits(ratio.least)} to {_digits(ratio.most)}"
+            cells = _digits(ratio.median), interval
+        times = _seconds(one.median), _seconds(one.minimum)
+        rows.append((name, *times, *cells, _runs(one)))
+    return rows
+
+
+def below(result: Measurement | Comparison) -> list[str]:
+    """What is said below a table: notes, and where it was measured."""
+    lines = [result.note] * bool(result.note)
+    if not result.reached:
+        lines.append("the precision asked for was not reached in the budget")
+    facts = result.provenance
     devices = f"{facts.device_count} {facts.device_kind}"
     if facts.platform != facts.device_kind:
         devices += f" ({facts.platform})"
-    return (
+    where = (
         f"{devices}, {facts.cpus} CPU cores; JAX {facts.jax}, jaxlib {facts.jaxlib}, "
         f"NumPy {facts.numpy}, Python {facts.python}; {facts.date[:10]}"
     )
-
-
-def _parts(result: Any) -> tuple[str, list[tuple[str, ...]], list[str]]:
-    """A title, the table's rows with its head, and the lines below it."""
-    rows: list[tuple[str, ...]]
-    if hasattr(result, "ratios"):
-        title, head = (
-            "",
-            ("candidate", "median", "minimum", f"time / {result.baseline}"),
-        )
-        rows = [(*head, "95% interval", "rounds")]
-        for name, one in result.times.items():
-            ratio, cells = result.ratios[name], ("1", "")
-            if name != result.baseline:
-                interval = f"{_digits(ratio.least)} to {_digits(ratio.most)}"
-                cells = _digits(ratio.median), interval
-            times = _seconds(one.median), _seconds(one.minimum)
-            rows.append((name, *times, *cells, _runs(one)))
-    else:
-        title = result.name
-        rows = [("stage", "median", "95% interval", "minimum", "runs")]
-        for name, one in result.stages.items():
-            interval = _seconds(one.least, one.most)
-            interval = "one call" if one.samples == 1 else interval
-            label, middle = _STAGE_WORDS.get(name, name), _seconds(one.median)
-            rows.append((label, middle, interval, _seconds(one.minimum), _runs(one)))
-    below = [result.note] * bool(result.note)
-    if not result.reached:
-        below.append("the precision asked for was not reached in the budget")
-    return title, rows, [*below, _where(result.provenance)]
-
-
-def as_text(result: Any) -> str:
-    """Aligned columns for a terminal."""
-    return _table.as_text(*_parts(result))
-
-
-def as_html(result: Any) -> str:
-    """A table; each measured number is in a ``<span class="measured">``."""
-    title, rows, below = _parts(result)
-    lines = [f"<p>{_table.measured(line)}</p>" for line in below]
-    return _table.as_html(title, rows, lines)
+    return [*lines, where]

@@ -22,12 +22,12 @@ from .. import _functions
 _MOST, _DEEPEST = 20_000, 12
 # Of NumPy's arrays, this many bytes are compared.
 _COMPARED_BYTES = 1 << 24
-_OPAQUE = (
-    str, bytes, int, float, complex, bool, type(None), type, types.ModuleType,
-    types.CodeType, types.FrameType, np.ndarray, np.generic,
-)  # fmt: skip
+_SCALARS = (bool, int, float, complex, str, bytes, np.generic)
+_CODE = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType)
+_OPAQUE = (*_SCALARS, type(None), type, types.ModuleType, types.CodeType, np.ndarray)
 # What these hold is in neither their attributes nor their slots.
 _HOLDS: dict[type, tuple[str, ...]] = {
+    types.FunctionType: ("__closure__",),
     types.CellType: ("cell_contents",),
     functools.partial: ("func", "args", "keywords"),
     types.MethodType: ("__self__",),
@@ -59,15 +59,11 @@ def _inside(value: Any) -> Iterator[tuple[str, Callable[[Any], Any]]]:
         yield from ((f"[{i}]", itemgetter(i)) for i in range(len(value)))
     elif isinstance(value, set | frozenset):
         yield "{}", list
-    elif isinstance(value, types.FunctionType):
-        yield ".__closure__", attrgetter("__closure__")
     elif not isinstance(value, _OPAQUE):
         names = list(getattr(value, "__dict__", ()))
         for kind in type(value).__mro__:
-            slots = kind.__dict__.get("__slots__", ())
+            slots = kind.__dict__.get("__slots__", _HOLDS.get(kind, ()))
             names += (slots,) if isinstance(slots, str) else slots
-        for known, held in _HOLDS.items():
-            names += held if isinstance(value, known) else ()
         yield from ((f".{name}", attrgetter(name)) for name in names)
 
 
@@ -126,17 +122,12 @@ def _roots(fn: Any, args: Any, kwargs: Any) -> dict[str, Any]:
             cells = zip(code.co_freevars, layer.__closure__ or (), strict=True)
             found |= {k: reach(c, (attrgetter("cell_contents"),)) for k, c in cells}
             named = {k: known[k] for k in code.co_names if k in known}
-            found |= {k: one for k, one in named.items() if not _is_code(one)}
+            found |= {k: v for k, v in named.items() if not isinstance(v, _CODE)}
         elif isinstance(layer, types.MethodType | types.BuiltinMethodType):
             found["self"] = layer.__self__
-        elif not _functions.is_jitted(layer) and not _is_code(layer):
+        elif not _functions.is_jitted(layer) and not isinstance(layer, _CODE):
             found["self"] = layer
     return found
-
-
-def _is_code(value: Any) -> bool:
-    known = type | types.ModuleType | types.FunctionType | types.BuiltinFunctionType
-    return isinstance(value, known)
 
 
 def _token(value: Any) -> Any:
@@ -146,7 +137,7 @@ def _token(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         is_small = value.nbytes <= _COMPARED_BYTES and value.dtype != object
         return zlib.crc32(np.ascontiguousarray(value).tobytes()) if is_small else None
-    if isinstance(value, bool | int | float | complex | str | bytes | np.generic):
+    if isinstance(value, _SCALARS):
         return type(value), repr(value)
     if isinstance(value, _COUNTED):
         return len(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import sys
 import threading
 import types
@@ -12,10 +13,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .. import _functions, _internals
+from .. import _functions
+from .._internals import _events
 from ._record import Compilation, Record, Trace
 from ._show import as_html, as_text, named, names_of
-from ._signature import passed, signature_of, weak_reference
+from ._signature import signature_of, weak_reference
 from ._why import FIRST, UNKNOWN, Reason, why
 
 Fun = Callable[..., Any]
@@ -24,7 +26,7 @@ Fun = Callable[..., Any]
 _LOOKED_THROUGH = 500
 
 
-class RetraceError(_internals.Veto, RuntimeError):
+class RetraceError(_events.Veto, RuntimeError):
     """A watched function was traced more often than `watch(max_traces=...)` allows.
 
     Raised from the call that would have traced it again, before its body runs.
@@ -42,7 +44,7 @@ class RetraceError(_internals.Veto, RuntimeError):
         ...         double(1)
         ...     except RetraceError as error:
         ...         print(*error.reasons)
-        new dtype: x was float32[], now int32[]
+        new dtype: x was weak float32[], now weak int32[]
     """
 
     def __init__(self, message: str, reasons: tuple[Reason, ...]):
@@ -73,6 +75,11 @@ class Identity:
     def place(self) -> tuple[str, int]:
         return self.path, getattr(self.source, "co_firstlineno", 0)
 
+    def record(self, library: str = "") -> Record:
+        """A record of this function, with nothing in it."""
+        names = self.name, self.qualname, self.module
+        return Record(*names, library=library, _place=self.place)
+
     @property
     def is_jax(self) -> bool:
         return self.module.partition(".")[0] in ("jax", "jaxlib")
@@ -88,32 +95,28 @@ def identity(fun: Any) -> Identity:
         kind = plain if is_named else type(plain)
         module = str(kind.__module__ or "")
         return Identity(kind.__name__, kind.__qualname__, module, kind)
+    objects = list(filter(_is_object, layers))
     label = next((one for one in layers if hasattr(one, "__name__")), plain)
+    if label is plain and objects:
+        label = type(objects[0])
     # The object whose method a function is, so that no other object's is meant.
-    owners = (
-        one.__self__ if isinstance(one, types.MethodType) else one
-        for one in layers
-        if isinstance(one, types.MethodType)
-        or (_is_object(one) and not _functions.is_jitted(one))
-    )
-    if label is plain and not isinstance(fun, types.FunctionType | types.MethodType):
-        label = next((type(one) for one in layers if _is_object(one)), plain)
+    owners = [one.__self__ for one in layers if isinstance(one, types.MethodType)]
+    owners += [one for one in objects if not _functions.is_jitted(one)]
     # A wrapper without a name of its own goes by the functions that it calls.
     cells = getattr(plain, "__closure__", None) or ()
     held = (getattr(cell, "cell_contents", None) for cell in cells)
-    holds = tuple(
-        one.__code__
-        for one in held
-        if isinstance(one, types.FunctionType) and one is not plain
-    )
     return Identity(
         label.__name__,
         getattr(label, "__qualname__", label.__name__),
         str(getattr(plain, "__module__", "") or ""),
         code,
         code.co_filename,
-        next(owners, None),
-        holds,
+        next(iter(owners), None),
+        tuple(
+            one.__code__
+            for one in held
+            if isinstance(one, types.FunctionType) and one is not plain
+        ),
     )
 
 
@@ -136,7 +139,7 @@ def _is_readers(fun: Any) -> bool:
     for name in getattr(plain, "__qualname__", "").split("."):
         known = getattr(known, name, None)
     is_own = known is not fun and known is not plain
-    return not is_own and _internals.is_called_by_reader()
+    return not is_own and _events.is_called_by_reader()
 
 
 def _is_wrapper(fun: Any) -> bool:
@@ -156,19 +159,13 @@ def _carried(fun: Fun, args: Sequence[Any]) -> Any | None:
     if not _is_wrapper(fun):
         return None
     name, queue = getattr(fun, "__name__", None), list(args)
-    for _ in range(_LOOKED_THROUGH):
-        if not queue:
-            break
-        value = queue.pop(0)
+    for value in itertools.islice(queue, _LOOKED_THROUGH):
         if isinstance(value, list | tuple):
-            queue.extend(value)
-        elif (
-            callable(value)
-            and value is not fun
-            and _functions.name_of(value) == name
-            and _functions.code_of(value) is not None
-        ):
-            return value
+            queue.extend(value)  # looked through in their turn
+        elif callable(value) and value is not fun:
+            is_named = _functions.name_of(value) == name
+            if is_named and _functions.code_of(value) is not None:
+                return value
     return None
 
 
@@ -199,10 +196,8 @@ class Log(Mapping[str, Record]):
     """
 
     def __init__(
-        self,
-        only: Sequence[Fun] | None = None,
-        max_traces: int | None = None,
-    ):
+        self, only: Sequence[Fun] | None = None, max_traces: int | None = None
+    ) -> None:
         self._lock = threading.RLock()
         # Of one code, a record for each living object whose method it is.
         self._records: dict[Any, list[tuple[Callable[[], Any], Record]]] = {}
@@ -217,14 +212,14 @@ class Log(Mapping[str, Record]):
     def start(self) -> Log:
         """Watch from here on. Returns the log."""
         if self._reference is None:
-            self._reference = weakref.ref(self, _internals.unlisten)
-            _internals.listen(self._reference)
+            self._reference = weakref.ref(self, _events.unlisten)
+            _events.listen(self._reference)
         return self
 
     def stop(self) -> Log:
         """Watch no more; what was counted stays. Returns the log."""
         if self._reference is not None:
-            _internals.unlisten(self._reference)
+            _events.unlisten(self._reference)
             self._reference = None
         return self
 
@@ -236,14 +231,18 @@ class Log(Mapping[str, Record]):
 
     # What JAX tells, on whichever thread it happens.
 
-    def tracing(self, call: _internals.JitCall) -> None:
+    def tracing(self, call: _events.JitCall) -> None:
         """A body is about to run."""
-        found = self._counted(call)
-        if found is None:
+        if (found := self._counted(call)) is None:
             return
         with self._lock:
             record = self._record(found)
-            _guarded(lambda: self._remember(record, call))
+            # What JAX traced of this function before the log began.
+            if not any(old.fun() is call.fun for old in record._signatures):
+                earlier = _guarded(
+                    lambda: [*map(signature_of, _events.earlier_calls(call))]
+                )
+                record._signatures.extend(earlier or ())
             if self._max_traces is not None and record.traces >= self._max_traces:
                 reasons = self._explained(record, call, False)[1]
                 where, count = _place(), record.traces
@@ -255,15 +254,7 @@ class Log(Mapping[str, Record]):
                     reasons,
                 )
 
-    def _remember(self, record: Record, call: _internals.JitCall) -> None:
-        """Know what JAX traced of this function before the log began."""
-        if not any(old.fun() is call.fun for old in record._signatures):
-            earlier = map(signature_of, _internals.earlier_calls(call))
-            record._signatures.extend(earlier)
-
-    def traced(
-        self, call: _internals.JitCall, seconds: float, error: str | None
-    ) -> None:
+    def traced(self, call: _events.JitCall, seconds: float, error: str | None) -> None:
         """A body has run."""
         if (found := self._counted(call)) is None:
             return
@@ -273,7 +264,7 @@ class Log(Mapping[str, Record]):
             number, where = record.traces + 1, _place()
             record.history.append(Trace(number, text, reasons, seconds, error, where))
 
-    def _counted(self, call: _internals.JitCall) -> Identity | None:
+    def _counted(self, call: _events.JitCall) -> Identity | None:
         """What a run of a body counts for; None for what is not watched.
 
         Where a jitted function is inside, the log counts that function's runs alone.
@@ -285,21 +276,20 @@ class Log(Mapping[str, Record]):
         return None if is_around else found
 
     def _explained(
-        self, record: Record, call: _internals.JitCall, raised: bool
+        self, record: Record, call: _events.JitCall, raised: bool
     ) -> tuple[str, tuple[Reason, ...]]:
         """A call in words, and why it was traced. What fails here loses no count."""
 
         def explain() -> tuple[str, tuple[Reason, ...]]:
-            signature = signature_of(call, raised, passed(call.fun))
+            signature = signature_of(call, raised)
             reasons = why(signature, record._signatures)
-            text = str(signature)
             record._signatures.append(replace(signature, reasons=reasons))
-            return text, reasons
+            return str(signature), reasons
 
         return _guarded(explain) or ("", (FIRST if not record.traces else UNKNOWN,))
 
     def compiled(
-        self, name: str, run: _internals.JitRun | None, seconds: float, loaded: bool
+        self, name: str, run: _events.JitRun | None, seconds: float, loaded: bool
     ) -> None:
         """XLA compiled a program, or loaded it."""
         with self._lock:
@@ -311,9 +301,7 @@ class Log(Mapping[str, Record]):
                     Compilation(number, reasons, seconds, loaded, where)
                 )
 
-    def _compiled_record(
-        self, name: str, run: _internals.JitRun | None
-    ) -> Record | None:
+    def _compiled_record(self, name: str, run: _events.JitRun | None) -> Record | None:
         if run is not None and run.fun is not None:
             found = self._wanted(run.fun, run.args)
             if found is None and self._only is None and identity(run.fun).is_jax:
@@ -342,23 +330,21 @@ class Log(Mapping[str, Record]):
         links = list(_functions.layers(fun if hidden is None else hidden))
         if self._only is None:
             found = identity(links[0])
-            is_readers = _internals.is_called_by_reader()
             owner = found.owner if hidden is None else None
+            is_readers = _events.is_called_by_reader()
             found = replace(found, owner=owner, is_readers=is_readers)
             return None if found.is_jax and not _is_readers(fun) else found
-        for root in self._only:
-            if any(_same(root, link) for link in links):
-                return identity(root)
-        for root in self._only:
+
+        def is_around(root: Fun) -> bool:
             if hidden is not None:  # a gradient, say, that the library jits
-                inside = _functions.layers(root)
-                is_root = any(_same(links[-1], layer) for layer in inside)
-            else:  # it does not show what it calls, and has its name
-                name = getattr(fun, "__qualname__", None)
-                is_root = _is_wrapper(fun) and identity(root).qualname == name
-            if is_root:
-                return identity(root)
-        return None
+                return any(_same(links[-1], one) for one in _functions.layers(root))
+            # It does not show what it calls, and has its name.
+            name = getattr(fun, "__qualname__", None)
+            return _is_wrapper(fun) and identity(root).qualname == name
+
+        roots = [one for one in self._only if any(_same(one, link) for link in links)]
+        roots = roots or list(filter(is_around, self._only))
+        return identity(roots[0]) if roots else None
 
     def _record(self, found: Identity) -> Record:
         with self._lock:
@@ -369,7 +355,7 @@ class Log(Mapping[str, Record]):
                     entries[i] = (weak_reference(found.owner), record)
                     return record
             library = "" if found.is_readers else _functions.package_of(found.path)
-            record = _new_record(found, library)
+            record = found.record(library)
             entries.append((weak_reference(found.owner), record))
             self._order.append(record)
             return record
@@ -405,7 +391,7 @@ class Log(Mapping[str, Record]):
         if len(found) == 1:
             return found[0]
         if found:
-            places = sorted({_described(record) for record in found})
+            places = sorted({record._described for record in found})
             raise KeyError(
                 f"{key!r} names {len(found)} functions: {', '.join(places)}. "
                 "Ask with the function itself, log[fn]"
@@ -437,7 +423,7 @@ class Log(Mapping[str, Record]):
         # A library's wrapper of a callable object has the object's name.
         alike = [r for r in self.records if r.library and r.qualname == mine.qualname]
         found = known or (alike if len(alike) == 1 else [])
-        return found[0] if found else _new_record(mine)
+        return found[0] if found else mine.record()
 
     def __contains__(self, key: object) -> bool:
         return any(key in names_of(record) for record in self.records)
@@ -453,13 +439,3 @@ class Log(Mapping[str, Record]):
 
     def _repr_html_(self) -> str:
         return as_html(self)
-
-
-def _new_record(of: Identity, library: str = "") -> Record:
-    return Record(of.name, of.qualname, of.module, library=library, _place=of.place)
-
-
-def _described(record: Record) -> str:
-    path, line = record._place
-    where = f" ({_functions.file_label(path)}:{line})" if path else ""
-    return f"{record.module}.{record.qualname}{where}"

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import jax
-
-from .. import _internals
-from ._signature import Placement, Signature, placements
-from ._why import FIRST, Reason, why_moved
+from .. import _functions
+from .._internals import _events
+from ._signature import Signature, places_of
+from ._why import DERIVED, DROPPED, FIRST, Reason, why_moved
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +89,11 @@ class Record:
         return sum(one.loaded for one in self.compiled)
 
     @property
-    def compile_seconds(self) -> float:
-        """The seconds that all compilations and loads took together."""
-        return sum(one.seconds for one in self.compiled)
+    def _described(self) -> str:
+        """Its full name, and where it is defined."""
+        path, line = self._place
+        where = f" ({_functions.file_label(path)}:{line})" if path else ""
+        return f"{self.module}.{self.qualname}{where}"
 
     @property
     def why(self) -> tuple[str, ...]:
@@ -103,48 +104,21 @@ class Record:
             if trace.why != (FIRST,)
         )
 
-    def _why_compiled(self, run: _internals.JitRun | None) -> tuple[Reason, ...]:
+    def _why_compiled(self, run: _events.JitRun | None) -> tuple[Reason, ...]:
         """The reasons of the trace that a program is made of, or its own."""
-        placed = placements(run) if run is not None else ()
-        fresh = [one for one in self._signatures if not one.placed]
-        if run is None or run.fun is None or not all(place for _, place in placed):
-            # Made of a trace: the newest that was not compiled is compiled with it.
-            return _compiled(fresh, ()) or (_TRANSFORMED,)
-        avals = [jax.typeof(leaf) for leaf in run.leaves]
-        types = [(tuple(aval.shape), str(aval.dtype)) for aval in avals]
-        same = [
-            one
-            for one in self._signatures
-            if one.fun() is run.fun
-            and [(leaf.shape, leaf.dtype) for leaf in one.leaves.values()] == types
-        ]
-        if reasons := _compiled([one for one in same if not one.placed], placed):
-            return reasons
-        if not same:
-            return (_AS_IT_IS if self.compiled or self.history else FIRST,)
-        known = next((p for p in reversed(same[-1].placed) if p), None)
-        same[-1].placed.append(placed)
-        return (_AS_IT_IS if known is None else why_moved(placed, known) or _DROPPED,)
-
-
-def _compiled(
-    fresh: list[Signature], placed: tuple[Placement, ...]
-) -> tuple[Reason, ...]:
-    """The reasons of the newest trace that was not compiled yet, and now is."""
-    for trace in fresh[-1:]:
-        trace.placed.append(placed)
-        return trace.reasons
-    return ()
-
-
-_TRANSFORMED = Reason(
-    "transformation",
-    "a derivative or another transformation, or .compile() ahead of time",
-)
-_AS_IT_IS = Reason(
-    "transformation", "compiled as it is, after a program made of the same trace"
-)
-_DROPPED = Reason(
-    "cache emptied",
-    "the same trace was compiled before: its entry was cleared or dropped",
-)
+        places = places_of(run) if run is not None else {}
+        is_own = run is not None and run.fun is not None and all(places.values())
+        known = [one for one in self._signatures if not is_own or one.is_of(run)]  # type: ignore[arg-type]
+        fresh = [one for one in known if not one.placed]
+        if fresh:  # the newest trace that was not compiled is compiled with this
+            fresh[-1].placed.append(places if is_own else {})
+            return fresh[-1].reasons
+        if not is_own:
+            return (DERIVED,)
+        if not known:
+            return (DERIVED if self.compiled or self.history else FIRST,)
+        before = next((one for one in reversed(known[-1].placed) if one), None)
+        known[-1].placed.append(places)
+        if before is None:
+            return (DERIVED,)
+        return (why_moved(places, before) or DROPPED,)

@@ -96,32 +96,27 @@ def _rows(log: Log) -> list[_Row]:
 
 def _listed(history: Sequence[Trace]) -> list[tuple[str, str, str]]:
     """Each trace to list: its call, the line that made a retrace, and the reasons."""
-    return [
-        (
-            trace.call,
-            f", from {trace.where}"
-            if trace.where and trace.why[0].kind != "first call"
-            else "",
-            "; ".join(map(str, trace.why))
-            + (f" (raised {trace.raised})" if trace.raised else ""),
-        )
-        for trace in history[:_SHOWN]
-    ]
+    found = []
+    for trace in history[:_SHOWN]:
+        is_again = trace.where and trace.why[0].kind != "first call"
+        where = f", from {trace.where}" if is_again else ""
+        raised = f" (raised {trace.raised})" if trace.raised else ""
+        found.append((trace.call, where, "; ".join(map(str, trace.why)) + raised))
+    left = len(history) - _SHOWN
+    return [*found, *[(f"and {left} more", "", "")] * (left > 0)]
 
 
 def as_text(log: Log) -> str:
-    """Aligned columns for a terminal."""
+    """Aligned columns for a terminal, and the traces of each function below."""
     if not (rows := _rows(log)):
         return _EMPTY
-    cells = [_HEAD, *(cells for cells, _ in rows)]
-    head, *lines = _table.as_text("", cells, [], left=len(_HEAD) - 1).splitlines()
-    shown = [head]
-    for line, (_, history) in zip(lines, rows, strict=True):
-        shown.append(line)
+    below = []
+    for cells, history in rows:
+        below += [f"{cells[0]}, trace by trace"] * bool(history)
         for number, (call, where, why) in enumerate(_listed(history), 1):
-            shown += [f"  {number}. {call}{where}", f"     {why}"]
-        shown += [f"  and {len(history) - _SHOWN} more"] * (len(history) > _SHOWN)
-    return "\n".join(shown)
+            below += [f"  {number}. {call}{where}", *[f"     {why}"] * bool(why)]
+    table = [_HEAD, *(cells for cells, _ in rows)]
+    return _table.as_text("", table, below, left=len(_HEAD) - 1)
 
 
 def as_html(log: Log) -> str:
@@ -135,10 +130,7 @@ def as_html(log: Log) -> str:
             f"<br><small>{escape(why)}</small></li>"
             for call, where, why in _listed(history)
         )
-        left = len(history) - _SHOWN
-        more = f"<p>and {left} more</p>" if left > 0 else ""
         title = f"<summary>{escape(cells[0])}, trace by trace</summary>"
-        if items:
-            below.append(f"<details open>{title}<ol>{items}</ol>{more}</details>")
+        below += [f"<details open>{title}<ol>{items}</ol></details>"] * bool(items)
     table = [_HEAD, *(cells for cells, _ in rows)]
     return _table.as_html("", table, below, range(len(_HEAD)))

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import inspect
-import sys
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import jax
 
-from .. import _functions, _internals
-from ._words import equal, mesh_words, words
+from .._internals import _events
+from ._words import mesh_words, words
 
-Fun = Callable[..., Any]
-# The name of an argument and where its array lives.
-Placement = tuple[str, str]
-LOOSE = "not committed"
+
+class Place(NamedTuple):
+    """Where an array lives; each field goes by the reason that it is."""
+
+    sharding: str
+    commitment: str
+    layout: str
+
+
+# By the name of an argument; None for what is traced, and lives nowhere.
+Places = dict[str, Place | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +35,11 @@ class Leaf:
     weak: bool
     sharding: str  # part of the type: only on a mesh
     # Of the array itself, for the words only: JAX's trace does not depend on it.
-    place: str = field(compare=False)
+    place: Place | None = field(compare=False)
 
     def __str__(self) -> str:
-        return f"{'weak ' * self.weak}{self.short}"
-
-    @property
-    def short(self) -> str:
-        return f"{self.dtype}[{','.join(map(str, self.shape))}]"
+        sizes = ",".join(map(str, self.shape))
+        return f"{'weak ' * self.weak}{self.dtype}[{sizes}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,27 +47,29 @@ class Signature:
     """All that a trace depends on."""
 
     fun: Callable[[], Any]
-    depth: int  # how many wrappers it has around the function it is counted under
     leaves: dict[str, Leaf]
     static: dict[str, Any]
     tree: Any
     names: tuple[str, ...]  # of the dynamic arguments passed by position
-    form: str  # how many of them there are, and which were passed by name
-    static_form: str  # the static arguments that were passed, not defaulted
+    form: str  # how many were passed by position, and which by name
     context: dict[str, Any]
     raised: bool
-    passed: Signature | None = None  # before a library took the arguments apart
-    # Why it was traced, and where its arrays lived when it was compiled.
+    # Why it was traced, and where its arrays lived each time that it was compiled.
     reasons: tuple[Any, ...] = ()
-    placed: list[tuple[Placement, ...]] = field(default_factory=list)
+    placed: list[Places] = field(default_factory=list)
 
     def __str__(self) -> str:
-        if self.passed is not None:
-            return str(self.passed)
         dynamic = [f"{name}: {leaf}" for name, leaf in self.leaves.items()]
         static = [f"{name}={words(value)}" for name, value in self.static.items()]
         shown = dynamic[:6] + ([f"and {len(dynamic) - 6} more"] * (len(dynamic) > 6))
         return ", ".join(shown + static) or "no arguments"
+
+    def is_of(self, run: _events.JitRun) -> bool:
+        """Whether a program that is run was traced so."""
+        avals = [jax.typeof(leaf) for leaf in run.leaves]
+        types = [(tuple(aval.shape), str(aval.dtype)) for aval in avals]
+        own = [(leaf.shape, leaf.dtype) for leaf in self.leaves.values()]
+        return self.fun() is run.fun and own == types
 
 
 def weak_reference(value: Any) -> Callable[[], Any]:
@@ -75,176 +80,76 @@ def weak_reference(value: Any) -> Callable[[], Any]:
         return lambda: value
 
 
-def signature_of(
-    call: _internals.JitCall,
-    raised: bool = False,
-    arguments: dict[str, Any] | None = None,
-) -> Signature:
-    """Take a call apart; `arguments` are those of the library that called JAX."""
+def signature_of(call: _events.JitCall, raised: bool = False) -> Signature:
+    """Take a call apart."""
     count = len(call.args)
     parameters = call.signature.parameters if call.signature else {}
     labels = [*list(parameters)[:count]]
     labels += [f"argument {i}" for i in range(len(labels), count)]
     fixed = {n % count for n in call.static_argnums if -count <= n < count}
     static = {labels[i]: call.args[i] for i in sorted(fixed)}
-    given = sorted(f"{name} by position" for name in static)
     named = dict(call.kwargs)
     for name in call.static_argnames:
         default = getattr(parameters.get(name), "default", inspect.Parameter.empty)
         if name in named:
             static[name] = named.pop(name)
-            given.append(f"{name}=")
         elif name not in static and default is not inspect.Parameter.empty:
             static[name] = default
     dynamic = [i for i in range(count) if i not in fixed]
     values, tree = jax.tree.flatten((tuple(call.args[i] for i in dynamic), named))
-    form = [f"{len(dynamic)} by position"] * bool(dynamic)
-    form += [f"{', '.join(sorted(named))} by name"] * bool(named)
-    leaves = {}
+    form = [f"{count} by position"] * bool(count)
+    form += [f"{', '.join(sorted(call.kwargs))} by name"] * bool(call.kwargs)
     is_whole = len(values) == len(call.avals)
-    for i, (name, aval) in enumerate(zip(call.arg_names, call.avals, strict=True)):
-        leaves[name or f"leaf {i}"] = Leaf(
+    places = map(_place, values if is_whole else [None] * len(call.avals))
+    leaves = {
+        name or f"leaf {i}": Leaf(
             shape=tuple(getattr(aval, "shape", ())),
             dtype=str(getattr(aval, "dtype", aval)),
             weak=bool(getattr(aval, "weak_type", False)),
             sharding=_mesh_place(getattr(aval, "sharding", None)),
-            place=_place(values[i]) if is_whole else "",
+            place=place,
         )
-    found = Signature(
+        for i, (name, aval, place) in enumerate(
+            zip(call.arg_names, call.avals, places, strict=True)
+        )
+    }
+    return Signature(
         fun=weak_reference(call.fun),
-        depth=len([*_functions.layers(call.fun)]),
         leaves=leaves,
         static=static,
         tree=tree,
         names=tuple(labels[i] for i in dynamic),
-        form=", ".join(form),
-        static_form=", ".join(given),
+        form=", ".join(form) or "no arguments",
         context=call.context,
         raised=raised,
     )
-    if arguments is None or not is_whole:
-        return found
-    return replace(found, passed=_as_passed(found, values, arguments))
 
 
-def _as_passed(
-    found: Signature, values: list[Any], arguments: dict[str, Any]
-) -> Signature:
-    """The same call in terms of the arguments before a library took them apart.
-
-    An array is known again since the library passes the object itself. What came
-    to JAX and was no argument, such as a model that is itself the function, keeps the
-    name that the library gave it.
-    """
-    static = {
-        name: value
-        for name, value in found.static.items()
-        if name in arguments and equal(arguments[name], value)
-    }
-    dynamic = {k: v for k, v in arguments.items() if k not in static}
-    unknown = dict(zip(map(id, values), found.leaves.items(), strict=True))
-    named, leaves = dict(unknown), {}
-    for name, value in _named_leaves(dynamic):
-        if id(value) in named:
-            leaves[name] = named[id(value)][1]
-            unknown.pop(id(value), None)
-        elif found.static and not isinstance(value, jax.Array):
-            static[name] = value
-    return replace(
-        found,
-        leaves=leaves | dict(unknown.values()),
-        static=static,
-        tree=jax.tree.structure(((), dynamic)),
-        names=(),
-    )
+def places_of(run: _events.JitRun) -> Places:
+    """Where the arrays of a call live."""
+    names = run.arg_names or ("",) * len(run.leaves)
+    pairs = enumerate(zip(names, run.leaves, strict=False))
+    return {name or f"leaf {i}": _place(leaf) for i, (name, leaf) in pairs}
 
 
-# --- what the reader passed, where a library took it apart ------------------------
-
-
-def passed(fun: Fun) -> dict[str, Any] | None:
-    """The arguments, by name, of the call that a library's wrapper is busy with.
-
-    None where `fun` came to `jax.jit` without a wrapper that holds what `jax.jit` gave
-    it, and is called as `wrapper(*args, **kwargs)`.
-    """
-    variadic = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
-    frame: Any = sys._getframe(1)
-    while frame is not None and _functions.is_library(frame.f_code.co_filename):
-        code, values = frame.f_code, frame.f_locals
-        if code.co_flags & variadic == variadic and code.co_argcount == 1:
-            wrapper = values.get(code.co_varnames[0])
-            if _holds(wrapper, fun):
-                first = 1 + code.co_kwonlyargcount
-                args, kwargs = code.co_varnames[first : first + 2]
-                return _bound(wrapper, values[args], values[kwargs])
-        frame = frame.f_back
-    return None
-
-
-def _holds(wrapper: Any, fun: Fun) -> bool:
-    """Whether it is a library's, and keeps the jitted `fun` among its attributes."""
-    if not _functions.is_jitted(wrapper) or _functions.is_jax_jitted(wrapper):
-        return False
-    return any(
-        _functions.is_jax_jitted(held) and getattr(held, "__wrapped__", None) is fun
-        for held in getattr(wrapper, "__dict__", {}).values()
-    )
-
-
-def _bound(wrapper: Any, args: Any, kwargs: Any) -> dict[str, Any] | None:
-    signature = _functions.signature_of(getattr(wrapper, "__wrapped__", wrapper))
-    try:
-        found = dict(signature.bind(*args, **kwargs).arguments)  # type: ignore[union-attr]
-        _named_leaves(found)
-    except Exception:  # no signature, another one, or a graph with a ring in it
-        return None
-    return found
-
-
-def _named_leaves(arguments: dict[str, Any]) -> list[tuple[str, Any]]:
-    """The leaves of arguments, each with its path from the argument's name on."""
-    leaves, _ = jax.tree_util.tree_flatten_with_path(arguments)
-    return [
-        (f"{argument.key}{jax.tree_util.keystr(tuple(path))}", leaf)
-        for (argument, *path), leaf in leaves
-    ]
-
-
-# --- where arrays live ------------------------------------------------------------
-
-
-def placements(run: _internals.JitRun) -> tuple[Placement, ...]:
-    """Where the arrays of a call live, by the names of the arguments."""
-    names = run.arg_names or tuple(f"leaf {i}" for i in range(len(run.leaves)))
-    whole = passed(run.fun) if run.fun is not None else None
-    known = {id(leaf): name for name, leaf in _named_leaves(whole or {})}
-    return tuple(
-        (known.get(id(leaf), name) or f"leaf {i}", _place(leaf))
-        for i, (name, leaf) in enumerate(zip(names, run.leaves, strict=False))
-    )
-
-
-def _place(leaf: Any) -> str:
-    """Where an array lives, or where a call would put a value of the host.
-
-    After semicolons: that it is not bound to be there, and an unusual order of axes.
-    """
+def _place(leaf: Any) -> Place | None:
+    """Where an array lives, or where a call would put a value of the host."""
     if isinstance(leaf, jax.core.Tracer):
-        return ""
+        return None
+    loose, usual = "not committed", "axes in the usual order"
     if not isinstance(leaf, jax.Array):
         device: Any = jax.config.jax_default_device or jax.devices()[0]
         device = jax.devices(device)[0] if isinstance(device, str) else device
-        return f"on {device.platform}:{device.id}; {LOOSE}"
+        return Place(f"on {device.platform}:{device.id}", loose, usual)
     devices: Any = leaf.sharding.device_set
     names = sorted(f"{one.platform}:{one.id}" for one in devices)
-    where = _mesh_place(leaf.sharding) or f"on {' and '.join(names)}"
     layout = getattr(getattr(leaf, "format", None), "layout", None)
     order = tuple(getattr(layout, "major_to_minor", None) or ())
-    is_usual = order == tuple(range(len(order)))
-    details = [LOOSE] * (not leaf.committed)
-    details += [f"axes in the order {order}"] * (not is_usual)
-    return "; ".join([where, *details])
+    return Place(
+        _mesh_place(leaf.sharding) or f"on {' and '.join(names)}",
+        "committed" if leaf.committed else loose,
+        usual if order == tuple(range(len(order))) else f"axes in the order {order}",
+    )
 
 
 def _mesh_place(sharding: Any) -> str:

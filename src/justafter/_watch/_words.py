@@ -40,7 +40,13 @@ def words(value: Any) -> str:
     """
     known = type, types.FunctionType, types.BuiltinFunctionType, types.MethodType
     if isinstance(value, known) or callable(getattr(value, "__wrapped__", None)):
-        return str(getattr(value, "__qualname__", type(value).__qualname__))
+        name = str(getattr(value, "__qualname__", type(value).__qualname__))
+        code = _functions.code_of(value) if "<" in name else None
+        if code is None:
+            return name
+        return (
+            f"{name} of {_functions.file_label(code.co_filename)}:{code.co_firstlineno}"
+        )
     if isinstance(value, jax.sharding.Mesh | jax.sharding.AbstractMesh):
         return mesh_words(value) or "None"
     text = re.sub(r" at 0x[0-9a-fA-F]+|0x[0-9a-fA-F]{6,}", "", repr(_opened(value)))
@@ -64,21 +70,15 @@ def equal(a: Any, b: Any) -> bool:
 
 
 def said(found: Iterable[Change]) -> str:
-    """The first few changes in words; a text is given once, for all it holds for.
+    """The first few changes in words, those of the outermost parts first.
 
-    >>> said([("a", "was 1, now 2"), ("b", "went"), ("c", "was 1, now 2")])
-    'a was 1, now 2; c likewise; b went'
+    >>> said([("a.b", "was 1, now 2"), ("b", "went")])
+    'b went; a.b was 1, now 2'
     """
-    names: dict[str, list[str]] = {}
-    for name, text in dict.fromkeys(found):
-        names.setdefault(text, []).append(name)
-    texts = [
-        part
-        for text, (first, *others) in names.items()
-        for part in (f"{first} {text}", *(f"{name} likewise" for name in others))
-    ]
-    more = f" and {len(texts) - _TOLD} more" if len(texts) > _TOLD else ""
-    return "; ".join(texts[:_TOLD]) + more
+    unique = dict.fromkeys(found)
+    ordered = sorted(unique, key=lambda one: len(re.findall("[.[]", one[0])))
+    more = f" and {len(ordered) - _TOLD} more" if len(ordered) > _TOLD else ""
+    return "; ".join(f"{name} {text}" for name, text in ordered[:_TOLD]) + more
 
 
 def changes(name: str, old: Any, new: Any, depth: int = 0) -> Iterator[Change]:
@@ -88,31 +88,42 @@ def changes(name: str, old: Any, new: Any, depth: int = 0) -> Iterator[Change]:
     "options['b'][1] was 2, now 3"
     """
     old, new = _opened(old), _opened(new)
-    found: list[Change] = []
-    if type(old) is type(new) and depth < _DEEPEST:
-        before, now = dict(_parts(old)), dict(_parts(new))
-        found = list(_between(name, before, now, depth + 1))
-    yield from found or [(name, _leaf_change(old, new))]
+    is_open = type(old) is type(new) and depth < _DEEPEST
+    before, now = (dict(_parts(one)) if is_open else {} for one in (old, new))
+    found = [(name + key, "went") for key in before if key not in now]
+    found += [(name + key, "appeared") for key in now if key not in before]
+    for key in now:
+        if key in before and not equal(before[key], now[key]):
+            found += changes(name + key, before[key], now[key], depth + 1)
+    if found:
+        yield from found
+    elif words(old) != words(new):
+        yield name, f"was {words(old)}, now {words(new)}"
+    elif not depth:  # equal as far as it shows, and told apart
+        kind = type(new).__qualname__
+        by_identity = getattr(type(new), "__eq__") is object.__eq__  # noqa: B009
+        why = f", and {kind} compares by identity" * by_identity
+        shown = words(new) if callable(new) else kind
+        yield name, f"is another {shown} than before{why}"
 
 
-def tree_change(names: Sequence[str], old: Any, new: Any) -> str:
+def tree_change(names: Sequence[str], old: PyTreeDef, new: PyTreeDef) -> str:
     """What differs between the structures of two calls' arguments.
 
     Each is of a pair, positional and named arguments; `names` are the former's.
     """
-    before, now = (_by_name(names, _opened(tree)) for tree in (old, new))
-    found = list(_between("", before, now))
-    # The outermost first: a width of a model, say, before those of its layers.
-    found.sort(key=lambda one: len(re.findall(r"[.[]", one[0])))
-    return said(found) or "a class of yours is built of other parts"
 
+    def by_name(tree: PyTreeDef) -> types.SimpleNamespace:
+        positional, named = _opened(tree)
+        return types.SimpleNamespace(
+            **dict(zip(names, positional, strict=False)), **named
+        )
 
-def _by_name(names: Sequence[str], call: Any) -> dict[str, Any]:
-    if isinstance(call, PyTreeDef):  # a class that takes no leaves but its own
-        return {}
-    positional, named = call
-    labels = [*names, *(f"argument {i}" for i in range(len(names), len(positional)))]
-    return {**dict(zip(labels, positional, strict=False)), **named}
+    try:
+        found = [(k[1:], text) for k, text in changes("", by_name(old), by_name(new))]
+    except TypeError:  # a class that takes no leaves but its own
+        found = []
+    return said(found) if found else "a class of yours is built of other parts"
 
 
 def _opened(value: Any) -> Any:
@@ -131,25 +142,6 @@ def _opened(value: Any) -> Any:
         return value
 
 
-def _between(
-    name: str, before: Mapping[str, Any], now: Mapping[str, Any], depth: int = 0
-) -> Iterator[Change]:
-    """What became of each part; parts by how they are written after the name."""
-    for key in now:
-        if key in before and not _is_same(before[key], now[key]):
-            yield from changes(name + key, before[key], now[key], depth)
-    yield from ((name + key, "went") for key in before if key not in now)
-    yield from ((name + key, "appeared") for key in now if key not in before)
-
-
-def _is_same(a: Any, b: Any) -> bool:
-    """Whether two parts are one to a cache: equal, or structures of leaves alone."""
-    if equal(a, b):
-        return True
-    (leaves, tree), (others, other) = map(jax.tree.flatten, (a, b))
-    return equal(tree, other) and all(leaf is _A_LEAF for leaf in (*leaves, *others))
-
-
 def _parts(value: Any) -> Iterator[tuple[str, Any]]:
     """The parts of a container or a plain object, each with how it is written."""
     names: Iterable[str] = ()
@@ -157,8 +149,6 @@ def _parts(value: Any) -> Iterator[tuple[str, Any]]:
         yield from ((f"[{key!r}]", part) for key, part in value.items())
     elif is_dataclass(value) and not isinstance(value, type):
         names = [one.name for one in fields(value)]
-    elif isinstance(value, tuple) and hasattr(value, "_fields"):
-        names = value._fields
     elif isinstance(value, list | tuple):
         # A graph of Flax NNX has its attributes as pairs of a name and a value.
         is_graph = all(
@@ -182,40 +172,3 @@ def _is_plain_object(value: Any) -> bool:
     is_wrapper = callable(getattr(value, "__wrapped__", None))
     has_attributes = isinstance(getattr(value, "__dict__", None), dict)
     return has_attributes and not (is_jax or is_function or is_wrapper)
-
-
-def _leaf_change(old: Any, new: Any) -> str:
-    """What became of a value of which no part explains that it is another."""
-    before, now = words(old), words(new)
-    if before != now and type(old) is not type(new):
-        before, now = _kind(old) or before, _kind(new) or now
-    if before != now:
-        return f"was {before}, now {now}"
-    if isinstance(new, types.MethodType):
-        kind = type(new.__self__).__name__
-        return f"is bound to another {kind}, and methods compare by its identity"
-    first, second = _defined_at(old), _defined_at(new)
-    if first != second:
-        return f"was the {before} of {first}, now that of {second}"
-    kind = type(new).__qualname__
-    by_identity = getattr(type(new), "__eq__") is object.__eq__  # noqa: B009
-    why = f", and {kind} compares by identity" * by_identity
-    if second:
-        return f"is another {now} than before, made at {second}"
-    return f"is another {kind} than before{why}"
-
-
-def _kind(value: Any) -> str:
-    """What kind of container it is; an empty text for what has no parts."""
-    if not dict(_parts(value)):
-        return ""
-    name = type(value).__name__
-    size = f" of {len(value)}" if type(value) in (list, tuple) else ""
-    return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}{size}"
-
-
-def _defined_at(value: Any) -> str:
-    code = _functions.code_of(value) if callable(value) else None
-    if code is None:
-        return ""
-    return f"{_functions.file_label(code.co_filename)}:{code.co_firstlineno}"

@@ -62,6 +62,12 @@ def test_what_needs_a_failed_cell_is_told_with_it():
     assert spoilt == {1, 2, 3, 4}
 
 
+def test_many_cells_that_need_a_failed_one_are_told_as_ranges():
+    made = executed(chapter(*"abcdef"), raised(), *[gave()] * 5)
+    [error], _ = failed(made, needing(c2={1}, c3={1}, c4={1}, c6={1}))
+    assert error.message.endswith(": cells 2–4, 6")
+
+
 def test_what_is_needed_is_only_asked_once_a_cell_has_failed():
     def never(number: int) -> set[int]:
         raise AssertionError(number)
