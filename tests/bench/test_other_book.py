@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from .other_book import main
+from .other_book import ROOT, main, tables
 
 PAGES = {
     "index": "# Tiny\n\n```{toctree}\ngood\nbad\n```\n",
@@ -67,3 +67,9 @@ def test_what_is_kept_of_a_book(repository, tmp_path):
     assert (kept.parent / "refused.csv").read_text().splitlines()[1:] == [
         "Tiny,bad,cell 1 raised ZeroDivisionError,failed"
     ]
+
+
+def test_the_tables_of_the_page_are_those_of_the_kept_runs():
+    folder = ROOT / "outputs" / "books"
+    for name, text in tables(folder).items():
+        assert (folder / name).read_text() == text

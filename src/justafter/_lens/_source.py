@@ -6,19 +6,16 @@ import ast
 import functools
 import linecache
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from .. import _functions
+from .. import _IMPORTED, _functions
 from .._internals import _equations
 from ._model import Source, Span
 
-# Source that was written later may be another than what runs.
-_IMPORTED = time.time()
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef)
 # File, line and name of a function.
 Place = tuple[str, int, str]
