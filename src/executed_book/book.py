@@ -16,14 +16,11 @@ from .checking.elsewhere import Record, recorded_elsewhere, records_of
 from .checking.pins import check_pins
 from .checking.receipts import (
     Counts,
-    PageText,
     check_failing,
     check_names,
     count_claims,
     matches,
-    page_text,
     unbound,
-    unbound_rows,
 )
 from .checking.rules import check_run, failed, may_be_noise
 from .errors import BookError, PageError
@@ -32,6 +29,7 @@ from .plurals import counted
 from .programs.snippets import NeededCells, Snippets, snippets_of
 from .programs.verdicts import Verdicts
 from .programs.verify import Offer, count, offers_of, settled, unverified
+from .reading.chapters import Reading
 from .reading.pages import read_pages
 from .running.chapters import ChapterTask, Finished, source_date
 from .running.fingerprint import digest
@@ -88,7 +86,7 @@ class Book:
     offers: dict[str, list[Offer]] = field(default_factory=dict)
     errors: list[PageError] = field(default_factory=list)
     stale: list[str] = field(default_factory=list)
-    texts: list[PageText] = field(default_factory=list)
+    texts: list[Reading] = field(default_factory=list)
     unbound: list[PageError] = field(default_factory=list)
     counts: Counts = field(default_factory=Counts)
 
@@ -213,7 +211,7 @@ class _Building:
             chapters = [c for c in chapters if c.docname in settings.only]
             readings = [r for r in readings if r.docname in settings.only]
         self.errors = [error for reading in readings for error in reading.errors]
-        self.texts = [page_text(reading) for reading in readings]
+        self.texts = readings
         if settings.may_fail:
             chapters = [
                 chapter.with_cells(range(1, len(chapter.cells) + 1), may_raise=True)
@@ -311,15 +309,11 @@ class _Building:
                 if in_ci and matches(self.settings.verified, docname):
                     book.errors += unverified(offers)
 
-    def _check_sentences(self, page: PageText, book: Book) -> None:
+    def _check_sentences(self, page: Reading, book: Book) -> None:
         """Note the sentences that are not bound, and the checks that hold nothing."""
-        settings, executed = self.settings, self.executed.get(page.docname)
-        has_rows = matches(settings.claims.get("rows", ()), page.docname)
-        unbound_here = list(unbound(page))
-        if has_rows and executed is not None:
-            unbound_here += unbound_rows(executed)
+        settings, unbound_here = self.settings, list(unbound(page))
         book.unbound += unbound_here
-        book.counts += count_claims(page, executed, has_rows)
+        book.counts += count_claims(page)
         book.errors += check_names(page)
         if matches(settings.bound, page.docname):
             book.errors += unbound_here
@@ -338,14 +332,14 @@ class _Building:
                 continue
             needs = NeededCells(page.executed)
             try:
-                records = records_of(page.executed, paths, needs)
+                records, stale = records_of(page.executed, paths, needs)
             except PageError as error:
                 book.errors.append(error)
                 continue
-            page.records.update(records.holding)
+            page.records.update(records)
             book.stale += [
                 f"{docname}, {counted(count, 'cell')} on {device}"
-                for device, count in records.stale.items()
+                for device, count in stale.items()
             ]
 
 

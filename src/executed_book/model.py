@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypedDict
 
+from .errors import PageError
+
 
 class Output(TypedDict, total=False):
     """One output of a cell in nbformat's form: a stream, a value, a figure, an error.
@@ -152,6 +154,13 @@ class Chapter:
             for part in self.parts
         )
         return dataclasses.replace(self, parts=tuple(parts))
+
+    def wrong(
+        self, cell: Cell, what: str, hint: str = "", detail: str = "", line: int = 1
+    ) -> PageError:
+        """What is wrong with a cell, at one of its lines (from 1)."""
+        message = f"cell {cell.number} {what}"
+        return PageError(self.path, cell.line + line - 1, message, hint, detail)
 
     @property
     def title(self) -> str:

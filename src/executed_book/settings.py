@@ -60,7 +60,7 @@ def _are_texts(value: Any) -> bool:
 def _are_claims(value: Any) -> bool:
     return (
         isinstance(value, dict)
-        and set(value) <= {"under", "after", "rows"}
+        and set(value) <= {"under", "after"}
         and all(map(_are_texts, value.values()))
     )
 
@@ -75,8 +75,7 @@ OPTIONS = (
         {},
         _are_claims,
         "a dict that says what needs a check: 'under', titles of sections, means their"
-        " lists; 'after', bold words, the paragraphs of a section that begin with them;"
-        " 'rows', patterns of pages, the rows of tables that their cells show",
+        " lists; 'after', bold words, the paragraphs of a section that begin with them",
     ),
     Option(
         "bound",
@@ -92,9 +91,12 @@ OPTIONS = (
     ),
     Option("cell_seconds", 180.0, _is_positive, "how many seconds one cell may run"),
     Option(
-        "output_limit", 1_000_000, _is_positive, "how many characters a cell may print"
+        "output_limit",
+        1_000_000,
+        _is_positive,
+        "how many characters a cell may print; it may show fifty times as many bytes of"
+        " images",
     ),
-    Option("image_limit", 50_000_000, _is_positive, "how many bytes of images"),
     Option(
         "memory",
         0.0,
@@ -149,7 +151,6 @@ class Settings:
     jobs: int = field(default_factory=_cores)
     cell_seconds: float = 180.0
     output_limit: int = 1_000_000
-    image_limit: int = 50_000_000
     memory: float = 0.0
     may_fail: bool = False
     folder: str = "page"
@@ -166,6 +167,20 @@ class Settings:
     def project(self) -> Path:
         """The folder whose files a chapter may read: the source's parent."""
         return self.source.parent
+
+    @property
+    def outputs_folder(self) -> Path:
+        """The folder with what cells gave, for a command that needs one.
+
+        Raises:
+            BookError: `conf.py` names none.
+        """
+        if self.outputs is None:
+            raise BookError(
+                "nowhere to keep outputs\n    → name a folder in conf.py:"
+                ' executed_book_outputs = "../outputs/cells"'
+            )
+        return self.outputs
 
     @property
     def memory_bytes(self) -> float:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 
 from executed_book.programs import Page, Program, Programs, sets_environment
-from executed_book.running.programs import run_programs
+from tests.book.programs.running import run_programs
 from tests.book.test_programs import HEADER, PAGES
 
 

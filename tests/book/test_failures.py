@@ -123,7 +123,7 @@ FAULTS = {
     "flood-shown": fault(
         "from IPython.display import display\n"
         "while True: display({'image/png': 'x' * 10**7}, raw=True)",
-        words="showed over 50,000,000 bytes of images & _image_limit in conf.py",
+        words="showed over 50,000,000 bytes of images & output_limit in conf.py",
     ),
     "flood-below": fault(
         "import os\nfor _ in range(50): os.write(1, b'x' * 10**6)",
@@ -221,13 +221,10 @@ FAULTS = {
     "magic": fault(
         "%env A=1", words="cell 1 cannot be copied as a program & no-program"
     ),
-    "install": fault(
-        "%pip list --path .", words="cannot be copied as a program: %pip & no-program"
-    ),
     "variables": fault(
         "x = 1\n%whos",
         line=10,
-        words="cannot be copied as a program: %whos & no-program",
+        words="cannot be copied as a program: not plain Python & no-program",
     ),
 }
 

@@ -135,7 +135,6 @@ WAYS = {
     "plain": Way("add 'file_format: mystnb'", front=lambda *_: FRONT),
     "shell": Way("say why on the page", proposed),
     "magic": Way("say why on the page", proposed),
-    "install": Way("say why on the page", proposed),
     "variables": Way("say why on the page", proposed),
 }
 

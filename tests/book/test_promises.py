@@ -149,9 +149,9 @@ def test_a_page_may_be_left_out_or_fail_by_its_own_options(book):
 def test_images_have_a_limit_that_is_set(book):
     alt, show = ":alt: A line\n", "from IPython.display import display\n"
     book.chapter("one", alt + show + "display({'image/png': 'x' * 2000}, raw=True)")
-    said = book.refused("execute", "-Dexecuted_book_image_limit=1000")
+    said = book.refused("execute", "-Dexecuted_book_output_limit=20")
     assert "cell 1 showed over 1,000 bytes of images" in said
-    assert "_image_limit in conf.py" in said
+    assert "executed_book_output_limit in conf.py" in said
     book.executed()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
 
@@ -33,19 +33,6 @@ class Record:
         return self.provenance.device_kind
 
 
-@dataclass
-class Records:
-    """The records of a page.
-
-    Attributes:
-        holding: those that are shown, by the number of their cell.
-        stale: by device, how many cells have changed since they were recorded.
-    """
-
-    holding: dict[int, list[Record]] = field(default_factory=dict)
-    stale: dict[str, int] = field(default_factory=dict)
-
-
 def recorded_elsewhere(folder: Path) -> dict[str, list[Path]]:
     """The files of all pages that were recorded on another device than a CPU."""
     files: dict[str, list[Path]] = {}
@@ -59,9 +46,10 @@ def recorded_elsewhere(folder: Path) -> dict[str, list[Path]]:
 
 def records_of(
     executed: Executed, paths: Sequence[Path], needs: Callable[[int], set[int]]
-) -> Records:
-    """The records of a page in these files, as far as they hold.
+) -> tuple[dict[int, list[Record]], dict[str, int]]:
+    """The records of a page in these files that hold, by the number of their cell.
 
+    The second says how many cells have changed since they were recorded, by device.
     Records of the kind of device that the page itself ran on are left out. A record
     made with another JAX holds: its tab names that.
 
@@ -69,20 +57,21 @@ def records_of(
         PageError: a file cannot be read.
     """
     here = executed.run.provenance
-    records = Records()
+    records: dict[int, list[Record]] = {}
+    stale: dict[str, int] = {}
     for page in map(read_outputs, paths):
         where = page.provenance
         if where.device_kind == here.device_kind:
             continue
         holding = still_holding(page, executed, needs)
         if changed := len(page.cells) - len(holding):
-            records.stale[where.device_kind] = changed
+            stale[where.device_kind] = changed
         for cell, result in executed:
             stored = holding.get(cell.number)
             if stored is not None and _is_another(cell, result, stored):
                 record = Record(where, outputs_of(stored))
-                records.holding.setdefault(cell.number, []).append(record)
-    return records
+                records.setdefault(cell.number, []).append(record)
+    return records, stale
 
 
 def _is_another(cell: Cell, result: CellResult, stored: StoredCell) -> bool:
@@ -117,7 +106,7 @@ def same_cells(
     cells that it needed when it was stored and that it `needs` now. If its needs were
     not stored, it needs all cells above it.
     """
-    pairs = list(_pairs([cell.source for cell in stored], sources))
+    pairs = list(same_sources([cell.source for cell in stored], sources))
     then, now = {i + 1 for i, _ in pairs}, {j + 1 for _, j in pairs}
     is_whole = len(stored) == len(sources) == len(pairs)
     return {
@@ -127,7 +116,7 @@ def same_cells(
     }
 
 
-def _pairs(old: list[str], new: list[str]) -> Iterator[tuple[int, int]]:
+def same_sources(old: list[str], new: list[str]) -> Iterator[tuple[int, int]]:
     """The positions, in both, of what is the same, in their order."""
     matcher = SequenceMatcher(None, old, new, autojunk=False)
     for i, j, size in matcher.get_matching_blocks():

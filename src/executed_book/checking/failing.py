@@ -2,18 +2,17 @@
 
 An assertion tells something only if a value reaches it that a library or a function of
 the page computed. So each name of a chapter has a source: what is written on the page
-(FIXED), a clock (CLOCK), or anything computed (LIVE). What cannot be told is LIVE.
+(FIXED), or anything computed (LIVE). What cannot be told is LIVE.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
-import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
-FIXED, CLOCK, LIVE = range(3)
+FIXED, LIVE = range(2)
 
 #: Modules of Python's own that tell of nothing but what they are given.
 _PLAIN = frozenset(
@@ -22,15 +21,12 @@ _PLAIN = frozenset(
     | {"math", "numbers", "operator", "random", "re", "statistics", "string"}
     | {"textwrap", "types", "typing", "__future__"}
 )
-_CLOCKS = frozenset({"time", "timeit"})
 
 #: Built-in functions that can run, read or look at anything.
 _OPEN = frozenset(
     {"exec", "eval", "open", "input", "globals", "locals", "vars", "compile"}
     | {"__import__"}
 )
-
-_TIME = re.compile(r"(?:^|_)(?:seconds|time|elapsed|duration|latency|took|[nmu]?s)$")
 
 _Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
 
@@ -128,9 +124,8 @@ class _Flow:
         for alias in node.names:
             module = getattr(node, "module", None) or alias.name
             root = module.partition(".")[0]
-            source = FIXED if root in _PLAIN else CLOCK if root in _CLOCKS else LIVE
             name = alias.asname or alias.name.partition(".")[0]
-            self.sources[name] = source
+            self.sources[name] = FIXED if root in _PLAIN else LIVE
             self.modules.add(name)
 
     def _bind(self, node: ast.stmt) -> None:
@@ -182,14 +177,8 @@ class _Flow:
         return self.reads(test) > FIXED
 
     def _pair_may_fail(self, left: ast.expr, op: ast.cmpop, right: ast.expr) -> bool:
-        if isinstance(op, ast.Lt | ast.LtE):
-            turned = ast.Gt() if isinstance(op, ast.Lt) else ast.GtE()
-            left, op, right = right, turned, left
-        if isinstance(op, ast.Gt | ast.GtE) and _is_zero(right):
-            if self.reads(left) == CLOCK or _TIME.search(_last_name(left)):
-                return False
-            if isinstance(op, ast.GtE) and _last_name(left) == "len":
-                return False
+        if isinstance(op, ast.GtE) and _is_zero(right) and _last_name(left) == "len":
+            return False
         if isinstance(left, ast.Name) and ast.dump(left) == ast.dump(right):
             return False
         return max(self.reads(left), self.reads(right)) > FIXED

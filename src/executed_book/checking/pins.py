@@ -6,12 +6,12 @@ Accepting new outputs is a step of its own: the command `pin`.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from difflib import SequenceMatcher
 from pathlib import Path
 
 from ..errors import PageError
 from ..model import Cell, Chapter, Executed
 from .comparison import same_output
+from .elsewhere import same_sources
 from .stored import (
     RELATIVE_TOLERANCE,
     StoredCell,
@@ -21,6 +21,7 @@ from .stored import (
 )
 
 _ACCEPT = "accept them with 'python -m executed_book pin'"
+_LEADING = Cell(0, "", 1)
 
 
 def check_pins(
@@ -33,61 +34,36 @@ def check_pins(
     chapter = executed.chapter
     path = accepted_path(folder, chapter.docname, executed.run.provenance.jax)
     if path is None:
-        yield PageError(
-            chapter.path,
-            1,
-            "the chapter's outputs are not pinned",
-            f"read them on the page, then {_ACCEPT}",
-        )
+        hint = f"read them on the page, then {_ACCEPT}"
+        yield PageError(chapter.path, 1, "the chapter's outputs are not pinned", hint)
         return
     try:
         pinned = read_outputs(path).cells
     except PageError as error:
         yield error
         return
-    yield from _compared_page(executed, pinned, spoilt)
-
-
-def _compared_page(
-    executed: Executed, pinned: tuple[StoredCell, ...], spoilt: Collection[int]
-) -> Iterator[PageError]:
-    """What is new on a page, what differs from its pins, and what is gone."""
-    chapter, now = executed.chapter, accepted_page(executed).cells
-    cells: list[Cell | None] = [*([None] if chapter.leading else []), *chapter.cells]
-    before, after = ([cell.source for cell in page] for page in (pinned, now))
-    opcodes = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
-    is_whole = len(chapter.cells) == len(executed.run.results)
-    has_new = False
-    for kind, i, i_end, j, j_end in opcodes:
-        if kind == "equal":
-            for k, cell in enumerate(cells[j:j_end]):
-                if cell is None or cell.number not in spoilt:
-                    yield from _compared(chapter, cell, pinned[i + k], now[j + k])
-            continue
-        has_new = has_new or j < j_end
-        yield from (_not_pinned(chapter, cell) for cell in cells[j:j_end])
-        if j == j_end and is_whole and not has_new:
-            yield PageError(
-                chapter.path,
-                1,
-                f"{i_end - i} pinned cells are no longer on the page",
-                "accept that with 'python -m executed_book pin'",
-                pinned[i].source,
+    now = accepted_page(executed).cells
+    # The values above the first cell are pinned as if they were those of a cell.
+    cells = [*([_LEADING] if chapter.leading else []), *chapter.cells]
+    pairs = same_sources([c.source for c in pinned], [c.source for c in now])
+    before = {j: pinned[i] for i, j in pairs}
+    for j, (cell, gave) in enumerate(zip(cells, now, strict=False)):
+        if j not in before:
+            what = "is new or has changed since its output was pinned"
+            yield chapter.wrong(
+                cell, what, f"read its output on the page, then {_ACCEPT}"
             )
-
-
-def _not_pinned(chapter: Chapter, cell: Cell | None) -> PageError:
-    return PageError(
-        chapter.path,
-        cell.line if cell else 1,
-        f"cell {cell.number if cell else 0} is new or has changed"
-        " since its output was pinned",
-        f"read its output on the page, then {_ACCEPT}",
-    )
+        elif cell.number not in spoilt:
+            yield from _compared(chapter, cell, before[j], gave)
+    gone = [cell.source for cell in pinned if cell not in before.values()]
+    is_whole = len(chapter.cells) == len(executed.run.results)
+    if gone and is_whole and len(before) == len(now):
+        what = f"{len(gone)} pinned cells are no longer on the page"
+        yield PageError(chapter.path, 1, what, f"if that is right, {_ACCEPT}", gone[0])
 
 
 def _compared(
-    chapter: Chapter, cell: Cell | None, pinned: StoredCell, now: StoredCell
+    chapter: Chapter, cell: Cell, pinned: StoredCell, now: StoredCell
 ) -> Iterator[PageError]:
     if pinned.varies != now.varies:
         detail = "one of them is marked as varying, the other is not"
@@ -96,10 +72,5 @@ def _compared(
         if difference is None:
             return
         detail = str(difference)
-    yield PageError(
-        chapter.path,
-        cell.line if cell else 1,
-        f"cell {cell.number if cell else 0} does not give what is pinned",
-        f"correct the cell; or if the new outputs are right, {_ACCEPT}",
-        detail,
-    )
+    hint = f"correct the cell; or if the new outputs are right, {_ACCEPT}"
+    yield chapter.wrong(cell, "does not give what is pinned", hint, detail)

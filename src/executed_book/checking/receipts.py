@@ -3,40 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-import re
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from sphinx.util.matching import Matcher
 
 from ..errors import PageError, did_you_mean
-from ..model import Cell, CellResult, Chapter, Executed, Sentence
+from ..model import Cell, Chapter, Sentence
 from ..reading.chapters import Reading
 from ..running.fingerprint import digest, file_digest
 from ..running.store import Store
 from . import failing
 from .failing import Assertion
-
-#: A row of a table's body, as cells show it.
-_ROW = re.compile(r"<tr\b", re.IGNORECASE)
-_BODY = re.compile(r"<tbody\b.*?</tbody>", re.IGNORECASE | re.DOTALL)
-
-
-@dataclass(frozen=True)
-class PageText:
-    """The sentences of a page, its cells, and those that are checks by name.
-
-    `has_counts` says that its text quotes a count over the whole book.
-    """
-
-    docname: str
-    path: Path
-    sentences: tuple[Sentence, ...]
-    cells: tuple[Cell, ...]
-    checks: Mapping[str, Cell]
-    has_counts: bool = False
 
 
 @dataclass(frozen=True)
@@ -48,8 +27,8 @@ class Counts:
         checks: the checks that are named.
         universal: the sentences in universal words that claim something.
         universal_bound: those of them that a check holds, theirs or the paragraph's.
-        definition, instruction, title: universal sentences marked as such.
-        lines: the lists, paragraphs and rows of tables that need a check each.
+        exempt: those that are definitions, instructions or titles instead.
+        lines: the lists and paragraphs that need a check each.
         lines_bound: those of them that have one.
     """
 
@@ -57,9 +36,7 @@ class Counts:
     checks: int = 0
     universal: int = 0
     universal_bound: int = 0
-    definition: int = 0
-    instruction: int = 0
-    title: int = 0
+    exempt: int = 0
     lines: int = 0
     lines_bound: int = 0
 
@@ -68,85 +45,52 @@ class Counts:
         return Counts(*(a + b for a, b in zip(mine, theirs, strict=True)))
 
     def __str__(self) -> str:
-        marked = self.definition + self.instruction + self.title
         return (
             f"{self.sentences} sentences name {self.checks} checks: of"
             f" {self.universal} universal ones {self.universal_bound}, of"
             f" {self.lines} lines that need one {self.lines_bound};"
-            f" {marked} universal sentences are definitions ({self.definition}),"
-            f" instructions ({self.instruction}) or titles ({self.title})"
+            f" {self.exempt} universal sentences are marked as no claims"
         )
-
-
-def page_text(reading: Reading) -> PageText:
-    """A page's sentences with the checks that they may name."""
-    cells = reading.chapter.cells if reading.chapter is not None else ()
-    checks: dict[str, Cell] = {}
-    for cell in cells:
-        if cell.check:
-            checks.setdefault(cell.check, cell)
-    return PageText(
-        reading.docname,
-        reading.path,
-        reading.sentences,
-        cells,
-        checks,
-        reading.has_counts,
-    )
 
 
 # -- what must hold
 
 
-def check_names(page: PageText) -> Iterator[PageError]:
+def check_names(page: Reading) -> Iterator[PageError]:
     """Each check has a name of its own, and each name that is used names one."""
     for cell in page.cells:
         if cell.check and page.checks[cell.check] is not cell:
-            yield PageError(
-                page.path,
-                cell.line,
-                f"a second check is called {cell.check!r}",
-                f"the first is cell {page.checks[cell.check].number}: rename one",
-            )
+            what = f"a second check is called {cell.check!r}"
+            hint = f"the first is cell {page.checks[cell.check].number}: rename one"
+            yield PageError(page.path, cell.line, what, hint)
     for sentence in page.sentences:
         for name in sentence.checks:
             if name not in page.checks:
-                yield _unknown(page, sentence, name)
+                what = f"no check of this page is called {name!r}: {_quoted(sentence)}"
+                hint = f"{did_you_mean(name, page.checks)}name a cell of the page:"
+                hint += f" ':check: {name}'"
+                yield PageError(page.path, sentence.line, what, hint)
 
 
-def _unknown(page: PageText, sentence: Sentence, name: str) -> PageError:
-    return PageError(
-        page.path,
-        sentence.line,
-        f"no check of this page is called {name!r}: {_quoted(sentence)}",
-        f"{did_you_mean(name, page.checks)}name a cell of the page: ':check: {name}'",
-    )
-
-
-def check_failing(page: PageText, store: Store) -> Iterator[PageError]:
+def check_failing(page: Reading, store: Store) -> Iterator[PageError]:
     """Each check has an assertion, and none that holds whatever a library does."""
     for cell, assertions in zip(page.cells, _assertions(page, store), strict=True):
         if cell.is_skipped or not (cell.check or "check" in cell.tags):
             continue
         announced = cell.raises is not None or cell.warns is not None
         if not assertions and not announced:
-            yield PageError(
-                page.path,
-                cell.line,
-                f"cell {cell.number} is a check, and nothing in it can fail",
-                "assert what would be false if the sentence were",
-            )
+            what = f"cell {cell.number} is a check, and nothing in it can fail"
+            hint = "assert what would be false if the sentence were"
+            yield PageError(page.path, cell.line, what, hint)
         for assertion in assertions:
             if not assertion.can_fail:
-                yield PageError(
-                    page.path,
-                    cell.line + assertion.line - 1,
-                    f"this assertion holds whatever the libraries do: {assertion.code}",
-                    "compare what a cell computed, or drop it",
-                )
+                line = cell.line + assertion.line - 1
+                what = "this assertion holds whatever the libraries do: "
+                hint = "compare what a cell computed, or drop it"
+                yield PageError(page.path, line, what + assertion.code, hint)
 
 
-def _assertions(page: PageText, store: Store) -> list[list[Assertion]]:
+def _assertions(page: Reading, store: Store) -> list[list[Assertion]]:
     """The assertions of each cell, from the cache: following all values is slow."""
     sources = [cell.source for cell in page.cells]
     key = digest([sources, file_digest(Path(failing.__file__))])
@@ -173,7 +117,7 @@ def _quoted(sentence: Sentence) -> str:
 # -- what is not bound
 
 
-def unbound(page: PageText) -> Iterator[PageError]:
+def unbound(page: Reading) -> Iterator[PageError]:
     """The universal sentences and the lines of a page that name no check."""
     for sentence in page.sentences:
         if sentence.is_universal and not sentence.is_bound and not sentence.exempt:
@@ -185,7 +129,7 @@ def unbound(page: PageText) -> Iterator[PageError]:
             yield _loose(page, loose[0], "no check holds this line")
 
 
-def _loose(page: PageText, sentence: Sentence, what: str) -> PageError:
+def _loose(page: Reading, sentence: Sentence, what: str) -> PageError:
     return PageError(
         page.path,
         sentence.line,
@@ -193,40 +137,6 @@ def _loose(page: PageText, sentence: Sentence, what: str) -> PageError:
         "name its check after it, {check}`name`; say it of fewer cases; or mark it:"
         " {no-check}`definition`",
     )
-
-
-def unbound_rows(executed: Executed) -> Iterator[PageError]:
-    """The tables that cells show and that no sentence holds by naming their cell."""
-    chapter = executed.chapter
-    for cell, rows in _tables(executed):
-        if not _is_named(chapter, cell):
-            yield PageError(
-                chapter.path,
-                cell.line,
-                f"no check holds the {rows} rows that cell {cell.number} shows",
-                "assert each row where it is made, call the cell ':check: name', and"
-                " name that in the sentence above the table",
-            )
-
-
-def _tables(executed: Executed) -> Iterator[tuple[Cell, int]]:
-    for cell, result in executed:
-        rows = _rows(result)
-        if rows:
-            yield cell, rows
-
-
-def _rows(result: CellResult) -> int:
-    """How many rows the tables have that a cell shows."""
-    shown = (
-        "".join(output.get("data", {}).get("text/html", ""))
-        for output in result.outputs
-    )
-    return sum(len(_ROW.findall(b)) for html in shown for b in _BODY.findall(html))
-
-
-def _is_named(chapter: Chapter, cell: Cell) -> bool:
-    return any(cell.check in s.checks for s in chapter.sentences if cell.check)
 
 
 def _claims(sentences: Iterable[Sentence]) -> Collection[list[Sentence]]:
@@ -241,25 +151,20 @@ def _claims(sentences: Iterable[Sentence]) -> Collection[list[Sentence]]:
 # -- how many there are
 
 
-def count_claims(page: PageText, executed: Executed | None, has_rows: bool) -> Counts:
-    """The counts of one page; with the rows of its tables if they are claims."""
+def count_claims(page: Reading) -> Counts:
+    """The counts of one page."""
     sentences = page.sentences
     universal = [s for s in sentences if s.is_universal]
-    marked = Counter(s.exempt for s in universal)
     claiming = [s for s in universal if not s.exempt]
     claims = _claims(sentences)
-    tables = list(_tables(executed)) if executed is not None and has_rows else []
-    named = [rows for cell, rows in tables if _is_named(executed.chapter, cell)]  # type: ignore[union-attr]
     return Counts(
         sentences=sum(bool(s.checks) for s in sentences),
         checks=len({name for s in sentences for name in s.checks}),
         universal=len(claiming),
         universal_bound=sum(s.is_bound for s in claiming),
-        definition=marked["definition"],
-        instruction=marked["instruction"],
-        title=marked["title"],
-        lines=len(claims) + sum(rows for _, rows in tables),
-        lines_bound=sum(all(s.is_bound for s in c) for c in claims) + sum(named),
+        exempt=len(universal) - len(claiming),
+        lines=len(claims),
+        lines_bound=sum(all(s.is_bound for s in c) for c in claims),
     )
 
 

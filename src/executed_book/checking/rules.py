@@ -134,12 +134,8 @@ def _is_allowed(cell: Cell, failure: Failure) -> bool:
 
 def _unannounced(chapter: Chapter, cell: Cell, failure: Failure) -> PageError:
     if failure.name == OVER_LIMIT:
-        return PageError(
-            chapter.path,
-            cell.line,
-            f"cell {cell.number} {failure.message}",
-            "give less, or raise executed_book_output_limit or _image_limit in conf.py",
-        )
+        way = "give less, or raise executed_book_output_limit in conf.py"
+        return chapter.wrong(cell, failure.message, way)
     allow = f"write {announcement('raises', failure)}"
     if chapter.path.suffix == ".ipynb":
         allow = "tag it raises-exception"
@@ -148,13 +144,8 @@ def _unannounced(chapter: Chapter, cell: Cell, failure: Failure) -> PageError:
         hint += (
             "; if there is no network, name its page in nb_execution_excludepatterns"
         )
-    return PageError(
-        chapter.path,
-        cell.line + failure.line - 1,
-        f"cell {cell.number} raised {failure.name}{false_sentences(chapter, cell)}",
-        hint,
-        failure.traceback,
-    )
+    what = f"raised {failure.name}{false_sentences(chapter, cell)}"
+    return chapter.wrong(cell, what, hint, failure.traceback, failure.line)
 
 
 def announcement(option: str, failure: Failure) -> str:
@@ -189,22 +180,16 @@ def _announced(chapter: Chapter, cell: Cell, result: CellResult) -> Iterator[Pag
         return
     name, _, words = cell.raises.partition(": ")
     if failure is None:
-        yield PageError(
-            chapter.path,
-            cell.line,
-            f"cell {cell.number} announces {name} and raises nothing"
-            + false_sentences(chapter, cell),
+        yield chapter.wrong(
+            cell,
+            f"announces {name} and raises nothing{false_sentences(chapter, cell)}",
             "drop :raises:, or change the cell so that it fails as the page says",
         )
     elif name not in _names(failure) or not _said(words, failure.message):
-        yield PageError(
-            chapter.path,
-            cell.line + failure.line - 1,
-            f"cell {cell.number} announces {cell.raises!r} and raises another"
-            + false_sentences(chapter, cell),
-            f"write {announcement('raises', failure)}, or correct the cell",
-            failure.traceback,
-        )
+        what = f"announces {cell.raises!r} and raises another"
+        what += false_sentences(chapter, cell)
+        hint = f"write {announcement('raises', failure)}, or correct the cell"
+        yield chapter.wrong(cell, what, hint, failure.traceback, failure.line)
 
 
 def _said(words: str, message: str) -> bool:
@@ -222,24 +207,17 @@ def _warned(chapter: Chapter, cell: Cell, result: CellResult) -> Iterator[PageEr
     text = stderr_text(result)
     if cell.warns is None:
         if text:
-            yield PageError(
-                chapter.path,
-                cell.line,
-                f"cell {cell.number} writes to stderr",
-                f"fix the cause; if the page is about it, write {_warning(text)}",
-                text,
-            )
+            hint = f"fix the cause; if the page is about it, write {_warning(text)}"
+            yield chapter.wrong(cell, "writes to stderr", hint, text)
         return
     name, _, words = cell.warns.partition(": ")
     if name not in text or words not in text:
-        yield PageError(
-            chapter.path,
-            cell.line,
-            f"cell {cell.number} announces the warning {cell.warns!r}"
-            + (" and gives another" if text else " and gives none"),
-            f"write {_warning(text)}" if text else "drop :warns:, or correct the cell",
-            text,
+        other = "another" if text else "none"
+        what = f"announces the warning {cell.warns!r} and gives {other}"
+        hint = (
+            f"write {_warning(text)}" if text else "drop :warns:, or correct the cell"
         )
+        yield chapter.wrong(cell, what, hint, text)
 
 
 def _warning(text: str) -> str:
@@ -263,13 +241,9 @@ def _noise(chapter: Chapter, cell: Cell, result: CellResult) -> Iterator[PageErr
         for pattern, what in patterns:
             if match := pattern.search(text):
                 line = text[text.rfind("\n", 0, match.start()) + 1 :].split("\n")[0]
-                yield PageError(
-                    chapter.path,
-                    cell.line,
-                    f"cell {cell.number} prints {what}: {match[0]!r}",
-                    "print something that is the same on every machine",
-                    line[:200],
-                )
+                said = f"prints {what}: {match[0]!r}"
+                hint = "print something that is the same on every machine"
+                yield chapter.wrong(cell, said, hint, line[:200])
                 break
 
 
@@ -293,19 +267,11 @@ def _own_paths() -> list[tuple[re.Pattern[str], str]]:
 def _described(chapter: Chapter, cell: Cell, result: CellResult) -> Iterator[PageError]:
     """A figure has a text for those who do not see it, and the text a figure."""
     if has_figure(result) and not cell.alt:
-        yield PageError(
-            chapter.path,
-            cell.line,
-            f"cell {cell.number} shows a figure without alternative text",
-            'say what it shows: :alt: "A line that rises"',
-        )
+        hint = 'say what it shows: :alt: "A line that rises"'
+        yield chapter.wrong(cell, "shows a figure without alternative text", hint)
     elif cell.alt is not None and not has_figure(result):
-        yield PageError(
-            chapter.path,
-            cell.line,
-            f"cell {cell.number} describes a figure and shows none",
-            "drop :alt:, or let the cell show the figure",
-        )
+        hint = "drop :alt:, or let the cell show the figure"
+        yield chapter.wrong(cell, "describes a figure and shows none", hint)
 
 
 def _values(
@@ -329,12 +295,8 @@ def _unchecked(chapter: Chapter) -> Iterator[PageError]:
     for cell, following in zip_longest(chapter.cells, chapter.cells[1:]):
         below = following is not None and "check" in following.tags
         if cell.varies and not below and not has_assert(cell.source):
-            yield PageError(
-                chapter.path,
-                cell.line,
-                f"cell {cell.number} varies and nothing checks it",
-                "assert what holds in every run, there or in a 'check' cell below",
-            )
+            hint = "assert what holds in every run, there or in a 'check' cell below"
+            yield chapter.wrong(cell, "varies and nothing checks it", hint)
 
 
 def has_assert(source: str) -> bool:

@@ -25,7 +25,6 @@ from ..checking.stored import (
     write_page,
 )
 from ..errors import BookError, PageError
-from ..files import file_name, write_whole
 from ..model import Chapter, Executed
 from ..plurals import counted
 from ..programs.snippets import NeededCells
@@ -34,7 +33,7 @@ from ..running.progress import Progress
 from ..running.workers import worker_environment
 from ..settings import Settings
 
-#: How much of a reason the table tells (characters).
+#: How much of a reason is told (characters).
 _WIDEST = 200
 
 
@@ -43,7 +42,6 @@ class Tally:
     """What came of one chapter.
 
     Attributes:
-        docname: the chapter.
         cells: how many cells did what their page says.
         same: how many of those gave what a CPU gives.
         different: how many gave something else; the others vary.
@@ -51,17 +49,18 @@ class Tally:
         notes: what else is to be told of cells, failures that were known among it.
     """
 
-    docname: str
     cells: int = 0
     same: int = 0
     different: int = 0
     failed: list[str] = dataclasses.field(default_factory=list)
     notes: list[str] = dataclasses.field(default_factory=list)
 
-    @property
-    def row(self) -> tuple[int, int, int, int]:
-        """Its numbers, in the order of the table's columns."""
-        return self.cells, self.same, self.different, len(self.failed)
+    def __str__(self) -> str:
+        counts = (
+            f"{counted(self.cells, 'cell')} recorded, {self.same} the same on a CPU,"
+            f" {self.different} different, {len(self.failed)} failed"
+        )
+        return "\n    ".join([counts, *self.failed, *self.notes])
 
 
 def record(settings: Settings, progress: Progress) -> None:
@@ -74,12 +73,7 @@ def record(settings: Settings, progress: Progress) -> None:
             recorded. Or what is here was accepted already, or `conf.py` names no
             folder.
     """
-    folder = settings.outputs
-    if folder is None:
-        raise BookError(
-            "nowhere to keep records\n    → name a folder in conf.py:"
-            ' executed_book_outputs = "../outputs/cells"'
-        )
+    folder = settings.outputs_folder
     is_on_cpu = worker_environment()["JAX_PLATFORMS"] == "cpu"
     jax = installed_version("jax") or ""
     with_what = f"JAX {jax}" if jax else "this Python"
@@ -105,15 +99,13 @@ def record(settings: Settings, progress: Progress) -> None:
 
 
 class _Recording:
-    """The records as they are made, and the tally of them."""
+    """The records as they are made, and what came of each chapter."""
 
     def __init__(self, settings: Settings, folder: Path, is_on_cpu: bool) -> None:
         self.settings = dataclasses.replace(settings, outputs=None)
         self.folder, self.is_on_cpu = folder, is_on_cpu
         self.tallies: dict[str, Tally] = {}
         self._driver = None if is_on_cpu else _driver()
-        self._logs = settings.cache / "logs"
-        self._logged = 0
 
     def run(self, progress: Progress) -> None:
         """Execute the book, and tell of each page that could not be recorded."""
@@ -123,18 +115,12 @@ class _Recording:
             name = chapters.get(error.path, error.path.name)
             if name not in self.tallies:
                 reason = f"line {error.line}: {_first_line(error)}"
-                self.tallies[name] = Tally(name, failed=[reason])
+                self.tallies[name] = Tally(failed=[reason])
 
     def report(self) -> str:
-        """The table, and where the log is."""
-        text = table([self.tallies[name] for name in sorted(self.tallies)])
-        if self._logged:
-            text += (
-                f"\n{self._logged} lines that the runtime logged are kept in"
-                f" {self._logs}"
-            )
-        count = sum(tally.cells for tally in self.tallies.values())
-        return f"{text}\n{counted(count, 'cell')} recorded below {self.folder}"
+        """What came of each chapter, and where its record is."""
+        lines = [f"{name}: {self.tallies[name]}" for name in sorted(self.tallies)]
+        return "\n".join([*lines, f"recorded below {self.folder}"])
 
     def _choose(self, chapter: Chapter) -> Chapter | None:
         """Leave out a chapter that runs on a CPU wherever the book is built."""
@@ -157,18 +143,13 @@ class _Recording:
         where = page.provenance
         path = stored_path(self.folder, where.jax, chapter.docname, where.device_kind)
         write_page(page, path)
-        self.tallies[chapter.docname] = Tally(
-            chapter.docname,
-            len(good),
-            len(same),
-            len(steady - same),
-            [
-                f"cell {number}, line {error.line}: {_first_line(error)}"
-                for number, error in sorted(wrong.items())
-            ],
-            [*_notes(here, spoilt, wrong)],
-        )
-        self._keep_log(here)
+        reasons = [
+            f"cell {number}, line {error.line}: {_first_line(error)}"
+            for number, error in sorted(wrong.items())
+        ]
+        counts = len(good), len(same), len(steady - same)
+        notes = [*_notes(here, spoilt, wrong)]
+        self.tallies[chapter.docname] = Tally(*counts, reasons, notes)
 
     def _same(self, executed: Executed) -> set[int]:
         """The cells that give what a CPU gives: with this JAX, or as it is accepted."""
@@ -180,40 +161,6 @@ class _Recording:
             return set()
         stored = still_holding(read_outputs(path), executed, NeededCells(executed))
         return {c.number for c, r in executed if is_same(stored.get(c.number), r)}
-
-    def _keep_log(self, executed: Executed) -> None:
-        """Keep what the runtime logged during a chapter, by cell."""
-        logs = {cell.number: result.log for cell, result in executed if result.log}
-        self._logged += sum(len(log.splitlines()) for log in logs.values())
-        path = self._logs / f"{file_name(executed.chapter.docname)}.log"
-        if logs:
-            write_whole(path, "".join(f"cell {n}\n{log}\n" for n, log in logs.items()))
-        else:
-            path.unlink(missing_ok=True)
-
-
-def table(tallies: list[Tally]) -> str:
-    """The tallies as lines of text, with their sum; below each chapter its failures.
-
-    >>> print(table([Tally("one", 7, 5, 1, ["cell 3, line 20: it raised"])]))
-    chapter    cells  same as CPU  different  failed
-    one            7            5          1       1
-        cell 3, line 20: it raised
-    total          7            5          1       1
-    """
-    columns = ("cells", "same as CPU", "different", "failed")
-    width = max(len(name) for name in ("chapter", *(t.docname for t in tallies)))
-    total = [sum(numbers) for numbers in zip(*(t.row for t in tallies), strict=True)]
-
-    def line(name: str, row: Iterator[object]) -> str:
-        cells = (f"{cell!s:>{len(c)}}" for c, cell in zip(columns, row, strict=True))
-        return f"{name:<{width}}    {'  '.join(cells)}"
-
-    lines = [line("chapter", iter(columns))]
-    for tally in tallies:
-        lines.append(line(tally.docname, iter(tally.row)))
-        lines += [f"    {reason}" for reason in tally.failed + tally.notes]
-    return "\n".join([*lines, line("total", iter(total))])
 
 
 def _notes(

@@ -6,7 +6,6 @@ accepted outputs and of what `record` stored of it on a CPU with another release
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -22,7 +21,6 @@ from ..checking.stored import (
     newest_first,
     read_outputs,
 )
-from ..errors import BookError
 from ..files import write_whole
 from ..model import Chapter, Provenance
 from ..plurals import counted
@@ -36,15 +34,12 @@ _INTRO = """\
 Cells of this book were also executed on the releases below, in an environment of
 their own; how many of them are still as they were then is said below the release. This
 page shows the outputs that are not those of their pages, side by side, and the cells
-that broke. A difference that several cells share is shown once, after these. Outputs
-that vary from run to run are left out. The page is generated from these runs.
+that broke. Outputs that vary from run to run are left out, and those that differ in
+the address of a page alone. The page is generated from these runs.
 """
 
-#: A difference that at least so many cells share is shown once for all of them.
-_SEVERAL = 3
-
-#: What was written, and what is written instead.
-Substitution = tuple[str, str]
+#: Another address in a message is no other output.
+_ADDRESS = re.compile(r"https?://\S+")
 
 
 @dataclass(frozen=True)
@@ -79,16 +74,12 @@ def releases(settings: Settings, page: Path, progress: Progress) -> None:
     Raises:
         BookError: `conf.py` names no folder, or a file there cannot be read.
     """
-    if settings.outputs is None:
-        raise BookError(
-            "no outputs are stored\n    → name a folder in conf.py:"
-            ' executed_book_outputs = "../outputs/cells"'
-        )
+    folder = settings.outputs_folder
     readings = read_pages(settings)
     chapters = [r.chapter for r in readings if r.chapter is not None]
     compared = []
-    for place in newest_first(settings.outputs):
-        if (release := compare(settings.outputs, place, chapters)) is not None:
+    for place in newest_first(folder):
+        if (release := compare(folder, place, chapters)) is not None:
             compared.append(release)
             for change in release.changes:
                 kind = "broke" if change.broke else "changed"
@@ -134,8 +125,12 @@ def _changes(
             yield Change(docname, number, cell.source, new, old, broke=True)
         elif cell.varies or other.varies:
             continue
-        elif same_output(new, old, RELATIVE_TOLERANCE) is not None:
+        elif same_output(_plain(new), _plain(old), RELATIVE_TOLERANCE) is not None:
             yield Change(docname, number, cell.source, new, old)
+
+
+def _plain(text: str) -> str:
+    return _ADDRESS.sub("<address>", text)
 
 
 # -- the page
@@ -156,77 +151,12 @@ def _section(release: Release) -> str:
         f"Of {release.cells} cells, {count} {'differs' if count == 1 else 'differ'}.",
         "",
     ]
-    shared, single = _split(release.changes)
-    for docname, group in groupby(single, key=lambda change: change.docname):
+    for docname, group in groupby(release.changes, key=lambda change: change.docname):
         title = release.titles[docname]
         lines += [f"### {title}", "", f"In {{doc}}`{title} </{docname}>`:", ""]
         for change in group:
             lines += _change(change, base, other.jax)
-    if shared:
-        lines += ["### Alike in several cells", ""]
-    for changes in shared:
-        lines += _shared(changes, release)
     return "\n".join(lines)
-
-
-# -- differences that several cells share
-
-
-def _split(
-    changes: list[Change],
-) -> tuple[list[list[Change]], list[Change]]:
-    """The changes that are the same in several cells, together; and all others."""
-    alike: dict[frozenset[Substitution], list[Change]] = {}
-    for change in changes:
-        replaced = frozenset() if change.broke else substitutions(change)
-        alike.setdefault(replaced, []).append(change)
-    shared = [
-        several
-        for replaced, several in alike.items()
-        if replaced and len(several) >= _SEVERAL
-    ]
-    in_shared = {id(change) for several in shared for change in several}
-    return shared, [change for change in changes if id(change) not in in_shared]
-
-
-def substitutions(change: Change) -> frozenset[Substitution]:
-    """What a changed output has in place of something else; empty if lines came.
-
-    >>> sorted(substitutions(Change("a", 1, "", "x.dev/a b", "x.y/a b")))
-    [('y', 'dev')]
-    """
-    return frozenset(_replaced(change, r"\w+|\s+|[^\w\s]"))
-
-
-def _replaced(change: Change, token: str) -> Iterator[Substitution]:
-    """Each stretch of tokens that a changed output has in place of another."""
-    old, new = change.old.splitlines(), change.new.splitlines()
-    if len(old) != len(new):
-        return
-    for before, after in zip(old, new, strict=True):
-        tokens = re.findall(token, before), re.findall(token, after)
-        matcher = difflib.SequenceMatcher(None, *tokens, autojunk=False)
-        for kind, i, j, m, n in matcher.get_opcodes():
-            if kind != "equal":
-                yield "".join(tokens[0][i:j]), "".join(tokens[1][m:n])
-
-
-def _shared(changes: list[Change], release: Release) -> Iterator[str]:
-    """One difference that several cells have, as it is in the first of them."""
-    for old, new in dict.fromkeys(_replaced(changes[0], r"\S+|\s+")):
-        yield from _side_by_side(new, old, release.base, release.other.jax)
-    yield f"In {_places(changes, release)}."
-    yield ""
-
-
-def _places(changes: list[Change], release: Release) -> str:
-    """The chapters and cells that have some changes."""
-    listed = [
-        f"{{doc}}`{release.titles[docname]} </{docname}>`, cell"
-        f" {', '.join(str(change.number) for change in group)}"
-        for docname, group in groupby(changes, key=lambda change: change.docname)
-    ]
-    return "; ".join(listed)
 
 
 # -- one change
@@ -237,18 +167,13 @@ def _change(change: Change, base: str, other: str) -> Iterator[str]:
     yield f"Cell {change.number} {verb} on {other}:"
     yield ""
     yield from _fence("python", change.source)
-    yield from _side_by_side(change.new, change.old, base, other)
-
-
-def _side_by_side(new: str, old: str, base: str, other: str) -> Iterator[str]:
     yield "::::{grid} 1 1 2 2"
     yield ":class-container: drift"
-    for version, text in ((base, new), (other, old)):
+    for version, text in ((base, change.new), (other, change.old)):
         yield f":::{{grid-item-card}} JAX {version}"
         yield from _fence("text", text or "(no output)")
         yield ":::"
-    yield "::::"
-    yield ""
+    yield from ("::::", "")
 
 
 def _fence(language: str, text: str) -> list[str]:

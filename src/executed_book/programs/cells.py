@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import ast
 import itertools
-from dataclasses import dataclass, replace
+import re
+from dataclasses import dataclass
 
-from .magics import Magic, python_of
+_NOTEBOOK_ONLY = re.compile(r"(?m)^%(?:matplotlib|config|load_ext|autoreload)\b.*$")
+_RUNS_ITS_CODE = re.compile(
+    r"(?m)^([ \t]*)%%?(timeit|time|capture|prun)\b(?: +-\w+(?: +\d+)?)* *(.*)$"
+)
 
 
 @dataclass(frozen=True)
@@ -40,62 +44,49 @@ class SourceCell:
 
 @dataclass(frozen=True)
 class ParsedCell:
-    """A cell in plain Python, its magics replaced by what they run.
+    """A cell in plain Python, its magics replaced by the code that they run.
 
     Attributes:
-        lines: its text; statements that shared a line stand on lines of their own.
+        lines: its text.
         nodes: its statements.
-        magics: the lines that hold a magic without a counterpart in Python.
-        is_python: False for a cell that does not compile, or awaits at its top level.
+        problem: why it is not plain Python, with the line; None if it is.
         fails_at: the line of the statement that raises the announced failure.
     """
 
     source: SourceCell
     lines: tuple[str, ...]
     nodes: tuple[ast.stmt, ...] = ()
-    magics: tuple[Magic, ...] = ()
-    is_python: bool = True
+    problem: tuple[int, str] | None = None
     fails_at: int = 0
 
 
 def parse(cell: SourceCell) -> ParsedCell:
-    """A cell's statements, after IPython's own transformation of its magics.
+    """A cell's statements.
 
-    >>> parse(SourceCell("a = 1; b = 2")).lines
-    ('a = 1', 'b = 2')
+    Of IPython's magics, those that concern the notebook alone go, and those that run
+    code become that code: a program gives the value, and no timing is the same twice.
+
+    >>> parse(SourceCell("%matplotlib inline\n%timeit -n 2 f(x)")).lines
+    ('', 'f(x);')
     """
+    text = _RUNS_ITS_CODE.sub(_code_run, _NOTEBOOK_ONLY.sub("", cell.code))
     try:
-        text, tree, magics = python_of(cell.code)
+        tree = ast.parse(text)
         if cell.raises is not None or "await" in text or "async" in text:
             compile(tree, "<cell>", "exec", dont_inherit=True)  # finds all mistakes
     except SyntaxError as error:
-        lines = tuple(cell.code.split("\n"))
-        if cell.raises is not None:
-            return ParsedCell(cell, lines, is_python=False)
-        why = (error.lineno or 1, f"not plain Python ({error.msg})")
-        return ParsedCell(cell, lines, magics=(why,), is_python=False)
-    if cell.code.lstrip("\n").startswith("%%timeit"):
-        cell = replace(cell, displays=False)
-    lines, moved = _one_a_line(tuple(text.rstrip("\n").split("\n")), tree)
-    nodes = tuple(ast.parse("\n".join(lines)).body if moved else tree.body)
-    fails_at = len(lines)
-    if cell.fails_at is not None:
-        fails_at = cell.fails_at + sum(line <= cell.fails_at for line in moved)
-    return ParsedCell(cell, lines, nodes, tuple(magics), fails_at=fails_at)
+        problem = error.lineno or 1, f"not plain Python ({error.msg})"
+        return ParsedCell(cell, tuple(cell.code.split("\n")), problem=problem)
+    fails_at = cell.fails_at
+    if any(a.end_lineno == b.lineno for a, b in itertools.pairwise(tree.body)):
+        # Each on a line of its own, so that a program can hold one without the other.
+        text, fails_at = "\n".join(map(ast.unparse, tree.body)), None
+        tree = ast.parse(text)
+    lines = tuple(text.rstrip("\n").split("\n"))
+    return ParsedCell(cell, lines, tuple(tree.body), fails_at=fails_at or len(lines))
 
 
-def _one_a_line(
-    lines: tuple[str, ...], tree: ast.Module
-) -> tuple[tuple[str, ...], list[int]]:
-    """Puts top-level statements that share a line on lines of their own.
-
-    Also gives the line of each that was put on another.
-    """
-    split, moved = list(lines), list[int]()
-    for before, node in reversed(list(itertools.pairwise(tree.body))):
-        if before.end_lineno == node.lineno:
-            raw = split[node.lineno - 1].encode()
-            first, rest = raw[: before.end_col_offset], raw[node.col_offset :]
-            split[node.lineno - 1 : node.lineno] = [first.decode(), rest.decode()]
-            moved.append(node.lineno)
-    return tuple(split), moved
+def _code_run(magic: re.Match[str]) -> str:
+    indent, name, code = magic.groups()
+    shows_no_value = name == "timeit" and code
+    return f"{indent}{code};" if shows_no_value else f"{indent}{code}"

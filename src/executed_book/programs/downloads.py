@@ -4,7 +4,7 @@ import ast
 import re
 from collections.abc import Iterable, Sequence
 
-from .cells import ParsedCell, SourceCell
+from .cells import SourceCell
 from .slicing import Page
 from .text import Edit, edit, indented, is_displayed, printed
 
@@ -18,8 +18,8 @@ def script(parts: Sequence[SourceCell | str], header: str) -> str:
         header: the first line, a comment.
 
     A cell that is announced to raise prints the class and the message of what it
-    raised, and the script goes on; it stops if the cell does not raise. What only
-    IPython understands is written as a comment.
+    raised, and the script goes on; it stops if the cell does not raise. A cell that
+    only IPython understands is a comment.
     """
     page = Page([part for part in parts if isinstance(part, SourceCell)])
     lines, k = [header], 0
@@ -47,12 +47,12 @@ def _headings(prose: str) -> list[str]:
 
 def _script_cell(page: Page, k: int) -> str:
     cell = page.cells[k]
-    if _is_foreign(cell):
-        typed = cell.source.code.strip("\n").split("\n")
-        return "\n".join(f"# {line}".rstrip() for line in typed)
-    if not cell.is_python:
+    if cell.problem is not None:
+        if cell.source.raises is None:
+            typed = cell.source.code.strip("\n").split("\n")
+            return "\n".join(f"# {line}".rstrip() for line in typed)
         compiled = f'compile({cell.source.code!r}, "<cell>", "exec")'
-        return _expected_to_raise(compiled, cell.source.raises or "")
+        return _expected_to_raise(compiled, cell.source.raises)
     node = cell.nodes[-1] if cell.nodes else None
     edits: Iterable[Edit] = ()
     if isinstance(node, ast.Expr) and cell.source.raises is None:
@@ -61,14 +61,6 @@ def _script_cell(page: Page, k: int) -> str:
     if cell.source.raises is None:
         return text
     return _expected_to_raise(text, cell.source.raises)
-
-
-def _is_foreign(cell: ParsedCell) -> bool:
-    """Whether a cell as a whole is no Python: `%%bash`, say, or a mistake."""
-    raises = cell.source.raises is not None
-    if not (cell.is_python or raises) or (cell.magics and raises):
-        return True
-    return any(name.startswith("%%") for _, name in cell.magics)
 
 
 def _expected_to_raise(text: str, announced: str) -> str:

@@ -115,9 +115,6 @@ class Follower:
                 value = self.value(node.value, scope)
                 for target in targets:
                     self._assign(target, value, scope)
-            case ast.AnnAssign(value=ast.expr() as new):
-                self.value(node.annotation, scope)
-                self._assign(node.target, self.value(new, scope), scope)
             case ast.AugAssign(target=ast.Name(id=name)):
                 added, old = self.value(node.value, scope), self._read(name, scope)
                 self._change(old, added)
@@ -251,10 +248,7 @@ class Follower:
                 return value
             case ast.Starred(value=inner):
                 return self._items(inner, scope)
-            case ast.YieldFrom(value=inner):
-                self._return(self._items(inner, scope))
-                return NOTHING
-            case ast.Yield():
+            case ast.Yield() | ast.YieldFrom():
                 value = self._values(filter(None, [node.value]), scope)
                 self._return(self._list(value))
                 return value
@@ -285,8 +279,6 @@ class Follower:
             inside.own |= frozenset(bound_names([part.target]))
             self._assign(part.target, items, inside)
             self._values(part.ifs, inside)
-        if isinstance(node, ast.DictComp):
-            self.value(node.key, inside)
         element = node.value if isinstance(node, ast.DictComp) else node.elt
         return self._list(self.value(element, inside))
 

@@ -213,24 +213,19 @@ class Page:
     def _check(self, cell: int, earlier: list[int]) -> None:
         included = [*earlier, *(s.index for s in self.of(cell))]
         for k in sorted({self.statements[i].cell for i in included} | {cell}):
-            for line, magic in self.cells[k].magics:
-                raise NoFaithfulProgram(cell, k, line, f"{magic} here")
+            problem = self.cells[k].problem
+            if problem is not None and self.cells[k].source.raises is None:
+                raise NoFaithfulProgram(cell, k, *problem)
         for statement in (self.statements[i] for i in included):
             line = statement.node.lineno
             missing = self.effects[statement.index].missing
-            if statement.fails or self._hides_names:
+            if statement.fails:
                 missing = missing & libraries.IPYTHON
             for name in sorted(missing)[:1]:
                 why = f"`{name}` is not defined by a statement above"
                 if name in libraries.IPYTHON:
                     why = f"`{name}` exists only in IPython"
                 raise NoFaithfulProgram(cell, statement.cell, line, why)
-
-    @cached_property
-    def _hides_names(self) -> bool:
-        """Whether names may be bound that no source shows."""
-        is_star = any("*" in statement.names for statement in self.statements)
-        return is_star or bool(self.names_read & {"exec", "globals", "vars"})
 
     # -- following the statements
 

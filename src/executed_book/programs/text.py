@@ -100,7 +100,7 @@ class Programs:
         more = [s.index for s in page.statements if (s.cell + 1, s.first) in added]
         statements = [page.statements[i] for i in page.needed(k, more)]
         cell = page.cells[k]
-        if not cell.is_python:
+        if cell.problem is not None:
             return Program("\n".join([self.header, *cell.lines, ""]), k)
         pieces = [piece for s in statements for piece in self._earlier(s)]
         pieces += _own_pieces(page, k)

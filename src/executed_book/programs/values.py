@@ -8,6 +8,7 @@ described by its type, its shape, and two sums that tell of each of its elements
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import sys
 import types
@@ -21,6 +22,7 @@ UNKNOWN = "?"
 #: What a program writes before the descriptions.
 SEPARATOR = "\x1e"
 
+_PLAIN = (bool, int, complex, range, slice, str, bytes)
 _DEEPEST = 8
 _LONGEST = 60
 _MOST = 400
@@ -30,7 +32,7 @@ def described(namespace: Mapping[str, Any], names: Iterable[str]) -> str:
     """The descriptions of some names, in JSON; those that are not bound are left out.
 
     >>> described({"a": [1, 2.5], "b": print}, ["a", "b", "c"])
-    '{"a": "list 1 2.50000", "b": "builtin_function_or_method print"}'
+    '{"a": "list 1 2.50000e+00", "b": "builtin_function_or_method print"}'
     """
     there = [name for name in names if name in namespace]
     return json.dumps({name: describe(namespace[name]) for name in there})
@@ -39,51 +41,48 @@ def described(namespace: Mapping[str, Any], names: Iterable[str]) -> str:
 def describe(value: Any) -> str:
     """One value, as text."""
     try:
-        parts = []
-        for part in _parts(value, _DEEPEST):
-            parts.append(part)
-            if len(parts) == _MOST:
-                break
-        return " ".join(parts)
+        return " ".join(itertools.islice(_parts(value, _DEEPEST), _MOST))
     except Exception as error:  # a deleted array, a proxy, whatever a page may make
         return f"{UNKNOWN}{type(value).__name__} {type(error).__name__}"
 
 
 def _parts(value: Any, deep: int) -> Iterator[str]:
     kind = type(value).__name__
-    if value is None or isinstance(value, bool | int | complex | range | slice):
-        yield repr(value)
-    elif isinstance(value, float):
-        yield _number(value)
-    elif isinstance(value, str | bytes):
-        data = value.encode("utf-8", "replace") if isinstance(value, str) else value
-        short = len(data) <= _LONGEST
-        yield repr(value) if short else f"{kind}[{len(data)}]#{zlib.crc32(data):x}"
+    if isinstance(value, float):
+        yield f"{value:.5e}"
+    elif value is None or isinstance(value, _PLAIN):
+        text = repr(value)
+        short = len(text) <= _LONGEST
+        yield text if short else f"{kind}[{len(text)}]#{zlib.crc32(text.encode()):x}"
     elif isinstance(value, types.ModuleType) or callable(value):
         name = getattr(value, "__name__", None)
         yield f"{kind} {name}" if name else f"{UNKNOWN}{kind}"
-    elif not deep:
-        yield f"{UNKNOWN}{kind}"
-    elif isinstance(value, Mapping):
-        yield kind
-        for key, inner in value.items():
-            yield f"{key!s}:"
-            yield from _parts(inner, deep - 1)
-    elif isinstance(value, list | tuple):
-        yield kind
-        for inner in value:
-            yield from _parts(inner, deep - 1)
-    elif isinstance(value, set | frozenset):
-        yield kind
-        yield from sorted(describe(inner) for inner in value)
-    elif _is_array(value):
+    elif deep and _is_array(value):
         yield _array(value)
-    elif dataclasses.is_dataclass(value):
-        yield kind
-        for field in dataclasses.fields(value):
-            yield from _parts(getattr(value, field.name, None), deep - 1)
+    elif not deep or (inside := _inside(value)) is None:
+        yield f"{UNKNOWN}{kind}"
     else:
-        yield from _tree(value, deep)
+        yield kind
+        for inner in inside:
+            yield from _parts(inner, deep - 1)
+
+
+def _inside(value: Any) -> Iterable[Any] | None:
+    """What a value holds, in an order that is always the same; None if not known."""
+    if isinstance(value, Mapping):
+        return itertools.chain.from_iterable(value.items())
+    if isinstance(value, set | frozenset):
+        return sorted(value, key=describe)
+    if isinstance(value, list | tuple):
+        return value
+    if dataclasses.is_dataclass(value):
+        fields = dataclasses.fields(value)
+        return [getattr(value, field.name, None) for field in fields]
+    jax = sys.modules.get("jax")
+    if jax is None or isinstance(value, jax.core.Tracer):
+        return None
+    leaves: list[Any] = jax.tree_util.tree_leaves(value)
+    return None if any(leaf is value for leaf in leaves) else leaves
 
 
 def _is_array(value: Any) -> bool:
@@ -91,10 +90,6 @@ def _is_array(value: Any) -> bool:
     if not (hasattr(value, "dtype") and hasattr(value, "shape")):
         return False
     return hasattr(value, "__array__") or "key<" in str(value.dtype)
-
-
-def _number(value: float) -> str:
-    return f"{value:.5e}" if value and not 1e-4 < abs(value) < 1e6 else f"{value:.5f}"
 
 
 def _array(value: Any) -> str:
@@ -118,20 +113,7 @@ def _array(value: Any) -> str:
     # Sums of what has one sign, so that rounding stays as small as it is in the parts.
     above = signed + float(flat.max())
     weighted = np.linspace(1.0, 2.0, flat.size) * above
-    return f"{head} {_number(float(flat.mean()))} {_number(float(weighted.mean()))}"
-
-
-def _tree(value: Any, deep: int) -> Iterator[str]:
-    kind, jax = type(value).__name__, sys.modules.get("jax")
-    leaves = [value]
-    if jax is not None and not isinstance(value, jax.core.Tracer):
-        leaves = jax.tree_util.tree_leaves(value)
-    if any(leaf is value for leaf in leaves):
-        yield f"{UNKNOWN}{kind}"
-        return
-    yield kind
-    for leaf in leaves:
-        yield from _parts(leaf, deep - 1)
+    return f"{head} {flat.mean():.5e} {weighted.mean():.5e}"
 
 
 def describing_code(names: Iterable[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,16 @@ class Reading:
     sentences: tuple[Sentence, ...] = ()
     has_counts: bool = False
     errors: list[PageError] = field(default_factory=list)
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """The code cells; none on a page that does not execute."""
+        return self.chapter.cells if self.chapter is not None else ()
+
+    @cached_property
+    def checks(self) -> dict[str, Cell]:
+        """The cells that are checks, by name; of several with one name the first."""
+        return {cell.check: cell for cell in reversed(self.cells) if cell.check}
 
     @property
     def docname(self) -> str:

@@ -92,7 +92,7 @@ class ChapterTask(Task):
             ),
             leading=tuple(value.expression for value in self.chapter.leading),
             output_limit=settings.output_limit,
-            image_limit=settings.image_limit,
+            image_limit=50 * settings.output_limit,
             project=str(settings.project),
             place=str(self.chapter.path.parent) if settings.folder == "page" else None,
             figures="png" if settings.figures == "png" else "svg",

@@ -1,24 +1,19 @@
-"""Running whole programs, each by itself, as `python program.py` would.
-
->>> [run.stdout for run in run_programs(["print(1 + 1)"])]
-['2\\n']
-"""
+"""Running whole programs, each by itself, as `python program.py` would."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from .channel import Message
 from .jobs import ProgramJob
-from .pool import Pool, Task
+from .pool import Task
 from .processes import memory_of
 from .script import RAISED
 from .server import BELOW
-from .workers import Worker, open_workers
+from .workers import Worker
 
 #: A program may write this much before it is ended (characters).
 _MOST = 16_000_000
@@ -99,30 +94,3 @@ class ProgramTask(Task):
 
 def _text(path: Path) -> str:
     return path.read_text("utf-8", "replace") if path.exists() else ""
-
-
-def run_programs(
-    texts: Sequence[str],
-    fresh: Collection[int] = (),
-    jobs: int = 2,
-    timeout: float = 120.0,
-    environment: Mapping[str, str] | None = None,
-) -> list[Ran]:
-    """Run programs, `jobs` at a time; what each did, in order.
-
-    Args:
-        texts: the programs' sources.
-        fresh: indices of those that must start without JAX imported, because they set
-            what libraries read when they are imported.
-        jobs: how many run at the same time.
-        timeout: seconds before a program is ended with all it started.
-        environment: variables to set besides the current ones; see
-            `workers.worker_environment`.
-
-    Raises:
-        BookError: Python cannot import what programs need.
-    """
-    tasks = [ProgramTask(text, i in fresh, timeout) for i, text in enumerate(texts)]
-    with open_workers(environment) as workers:
-        Pool(workers, jobs).run(tasks)
-    return [task.ran for task in tasks if task.ran is not None]

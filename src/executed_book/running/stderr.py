@@ -51,7 +51,13 @@ KNOWN_PLAIN = (
     "WARNING: All log messages before absl::InitializeLog() is called are written to",
     "Results do not match the reference. This is likely a bug/unexpected loss of",
     "Trying algorithm ",  # the alarm about a slow one tells it on a second line
+    # The alarm about a constant that takes long to fold, as on a busy machine.
+    "Constant folding an instruction is taking > ",
+    "This isn't necessarily a bug; constant-folding is inherently a trade-off",
+    "If you'd like to file a bug, run with envvar XLA_FLAGS=--xla_dump_to=",
 )
+#: The instruction that the alarm names.
+_INSTRUCTION = re.compile(r"  %[\w.-]+ = \w+\[.*")
 
 
 def is_the_runtimes(line: str) -> bool:
@@ -64,7 +70,7 @@ def is_the_runtimes(line: str) -> bool:
     """
     if match := _HEAD.fullmatch(line):
         return match["text"].startswith(KNOWN.get(match["file"], ()))
-    return line.startswith(KNOWN_PLAIN)
+    return line.startswith(KNOWN_PLAIN) or bool(_INSTRUCTION.match(line))
 
 
 def told_apart(text: str) -> tuple[str, str]:

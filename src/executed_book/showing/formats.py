@@ -16,10 +16,11 @@ from urllib.parse import urljoin, urlsplit
 import nbformat
 from bs4 import BeautifulSoup, Tag
 from markdownify import MarkdownConverter
+from nbformat import NotebookNode, from_dict
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from ..model import Cell, CellResult, Executed, Output
 from ..programs.snippets import raised
-from .notebook import NotebookCell
 
 #: What is on a page and says nothing on paper.
 _LEFT_OUT = (
@@ -132,26 +133,21 @@ def notebook_of_page(executed: Executed, page: BeautifulSoup, first: str) -> str
     for nth, cell in enumerate(cells):
         cell["id"] = f"part-{nth}"
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    notebook = {
-        "cells": cells,
-        "metadata": {"kernelspec": kernel},
-        "nbformat": 4,
-        "nbformat_minor": 5,
-    }
+    notebook = new_notebook(cells=cells, metadata={"kernelspec": kernel})
     nbformat.validate(notebook)
     return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
 
 
-def _code_cell(cell: Cell, result: CellResult) -> NotebookCell:
+def _code_cell(cell: Cell, result: CellResult) -> NotebookNode:
     announced = raised(cell, result) is not None
     tags = sorted(cell.tags | ({"raises-exception"} if announced else set()))
-    return {
-        "cell_type": "code",
-        "execution_count": cell.number,
-        "metadata": {"tags": tags} if tags else {},
-        "outputs": [_numbered(output, cell.number) for output in result.outputs],
-        "source": "" if cell.is_skipped else cell.source.strip("\n"),
-    }
+    made: NotebookNode = new_code_cell(
+        "" if cell.is_skipped else cell.source.strip("\n"),
+        execution_count=cell.number,
+        metadata={"tags": tags} if tags else {},
+        outputs=[from_dict(_numbered(o, cell.number)) for o in result.outputs],
+    )
+    return made
 
 
 def _numbered(output: Output, number: int) -> Output:
@@ -160,7 +156,7 @@ def _numbered(output: Output, number: int) -> Output:
     return output
 
 
-def _installing(first: str) -> list[NotebookCell]:
+def _installing(first: str) -> list[NotebookNode]:
     if not first:
         return []
     beside = re.findall(r"(?<= \./)\S+", first)
@@ -168,20 +164,12 @@ def _installing(first: str) -> list[NotebookCell]:
         f"# Put {name} beside it: the same menu has it.\n" for name in beside
     )
     source = f"# What this notebook needs; run it once.\n{wheels}{first}"
-    return [
-        {
-            "cell_type": "code",
-            "execution_count": None,
-            "metadata": {},
-            "outputs": [],
-            "source": source,
-        }
-    ]
+    return [new_code_cell(source)]
 
 
 def _in_page_order(
-    code: list[NotebookCell], soup: BeautifulSoup
-) -> Iterator[NotebookCell]:
+    code: list[NotebookNode], soup: BeautifulSoup
+) -> Iterator[NotebookNode]:
     """The page's text with the code cells in their places, and all of them."""
     sources = [cell["source"].strip() for cell in code]
     shown = -1
@@ -202,6 +190,6 @@ def _in_page_order(
         parts[::2], [*parts[1::2], str(len(code) - 1)], strict=True
     ):
         if text.strip():
-            yield {"cell_type": "markdown", "metadata": {}, "source": text.strip("\n")}
+            yield new_markdown_cell(text.strip("\n"))
         yield from code[done : int(number) + 1]
         done = max(done, int(number) + 1)

@@ -135,12 +135,12 @@ def records(folder, *cells, here=CPU, tags=()):
     ids=["another", "same", "rounding", "varies", "failed", "empty"],
 )
 def test_what_has_a_tab(tmp_path, cell, tags, is_shown):
-    found = records(tmp_path, cell, tags=tags)
-    assert (list(found.holding), found.stale) == ([1] if is_shown else [], {})
+    found, stale = records(tmp_path, cell, tags=tags)
+    assert (list(found), stale) == ([1] if is_shown else [], {})
 
 
 def test_a_record_of_the_pages_own_kind_of_device_is_left_out(tmp_path):
-    assert records(tmp_path, stored("x"), here=GPU).holding == {}
+    assert records(tmp_path, stored("x"), here=GPU) == ({}, {})
 
 
 #: Three cells, of which the third needed the first.

@@ -9,9 +9,7 @@ from executed_book.checking.receipts import (
     Counts,
     check_failing,
     count_claims,
-    page_text,
     unbound,
-    unbound_rows,
 )
 from executed_book.model import Cell, Sentence
 from executed_book.reading.chapters import Reading, read_page
@@ -19,7 +17,7 @@ from executed_book.running.store import Store
 from executed_book.settings import Settings
 
 from ..conftest import FRONT, TinyBook
-from ..made import chapter, executed, gave, shown
+from ..made import chapter
 
 PAGE = """
 ```{code-cell}
@@ -125,14 +123,7 @@ Is every one of them odd? `all(x)` and {term}`every` are code.
 - Squares of halves are quarters.
 """
 
-CLAIMS = 'executed_book_claims = {"under": ["What to remember"], "rows": ["tables"]}'
-ROWS = """\
-class Table:
-    def _repr_html_(self):
-        rows = "<tr><td>1</td></tr>" * 3
-        return f"<table><tbody>{rows}</tbody></table>"
-Table()
-"""
+CLAIMS = 'executed_book_claims = {"under": ["What to remember"]}'
 
 
 def test_unbound_claims_are_listed_and_counted(book):
@@ -141,7 +132,6 @@ def test_unbound_claims_are_listed_and_counted(book):
     book.page(
         "terms", ":orphan:\n\n# Terms\n\n```{glossary}\nevery\n  All of it.\n```\n"
     )
-    book.chapter("tables", ROWS)
     output = book.done("claims")
     one, half = line_of(book, "A number has"), line_of(book, "- Squares of halves")
     listed = [line for line in output.splitlines() if line.startswith("docs")]
@@ -150,10 +140,9 @@ def test_unbound_claims_are_listed_and_counted(book):
     assert listed == [
         f"{sentence} “A number has only one square.”",
         f"{line} “Squares of halves are quarters.”",
-        "docs/tables.md:9: no check holds the 3 rows that cell 1 shows",
     ]
-    assert "2 sentences name 1 checks: of 2 universal ones 1, of 5 lines" in output
-    assert "1 universal sentences are definitions (1)" in output
+    assert "2 sentences name 1 checks: of 2 universal ones 1, of 2 lines" in output
+    assert "1 universal sentences are marked as no claims" in output
     # Pages that are the same are not read again, and say the same.
     assert book.run("claims")[1].splitlines()[-1] == output.splitlines()[-1]
 
@@ -175,7 +164,7 @@ def test_marks_inside_code_are_text(tmp_path: Path):
     assert sentence.text == "Write {check}`name` after it."
 
 
-def test_marks_in_a_notebook_have_its_lines(tmp_path: Path):
+def test_marks_in_a_notebook_are_read(tmp_path: Path):
     cell = {
         "cell_type": "markdown",
         "metadata": {},
@@ -230,7 +219,7 @@ def page(*sentences: Sentence, cells: tuple[Cell, ...] = (), text: str = "one"):
     made = chapter(*cells, sentences=sentences)
     settings = Settings(Path("docs"), Path("kept"))
     reading = Reading(Path(f"docs/{text}.md"), settings, made, sentences)
-    return page_text(reading)
+    return reading
 
 
 def failing(tmp_path: Path, *cells: Cell) -> list[tuple[int, str]]:
@@ -295,23 +284,6 @@ def test_sentences_and_lines_that_name_no_check():
     ]
 
 
-TABLE = "<table><thead><tr></thead><tbody><tr class='a'><td><tr></tbody></table>"
-
-
-def test_rows_of_tables_are_those_of_their_bodies():
-    cells = (Cell(1, "a", 5, check="rows"), Cell(2, "b", 9), Cell(3, "c", 12))
-    results = (gave(shown("t", html=TABLE)), gave(shown("t", html=TABLE)), gave())
-    named = chapter(*cells, sentences=(Sentence("S.", 1, ("rows",)),))
-    [error] = unbound_rows(executed(named, *results))
-    assert (error.line, error.message) == (
-        9,
-        "no check holds the 2 rows that cell 2 shows",
-    )
-    counted = count_claims(page(), executed(named, *results), has_rows=True)
-    assert (counted.lines, counted.lines_bound) == (4, 2)
-    assert count_claims(page(), executed(named, *results), False).lines == 0
-
-
 def test_counts_of_a_page_and_of_a_book():
     made = page(
         Sentence("A.", 1, ("a", "b")),
@@ -321,17 +293,17 @@ def test_counts_of_a_page_and_of_a_book():
         Sentence("E.", 5, claim=5),
         Sentence("F.", 6, ("a",), claim=6),
     )
-    counts = count_claims(made, None, True)
+    counts = count_claims(made)
     assert counts == Counts(
         sentences=3,
         checks=2,
         universal=2,
         universal_bound=1,
-        title=1,
+        exempt=1,
         lines=2,
         lines_bound=1,
     )
     assert str(counts + counts) == (
         "6 sentences name 4 checks: of 4 universal ones 2, of 4 lines that need one 2;"
-        " 2 universal sentences are definitions (0), instructions (0) or titles (2)"
+        " 2 universal sentences are marked as no claims"
     )

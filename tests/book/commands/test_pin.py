@@ -106,20 +106,11 @@ def test_rounding_is_no_other_output(pinning):
     assert pinning.accepted == "1.0000000"
 
 
-def test_a_measured_output_has_to_differ_by_the_third_run(pinning):
+def test_a_measured_output_is_not_pinned_and_may_differ(pinning):
     pinning.cells = (Cell(1, "x", 10, tags=MEASURED),)
-    said = pinning.pin("1 s", "1 s", "2 s")
-    assert any(line.startswith("a third time") for line in said)
-    assert pinning.accepted is None, "it is not pinned either"
-    pinning.path.unlink()
-    with pytest.raises(BookError, match="marked as measured, and gave the same every"):
-        pinning.pin("1 s", "1 s", "1 s")
     pinning.pin("1 s", "2 s")
-
-
-def test_a_measured_output_without_numbers_may_stay(pinning):
-    pinning.cells = (Cell(1, "x", 10, tags=MEASURED),)
-    pinning.pin("fast", "fast")
+    assert pinning.path.exists()
+    assert pinning.accepted is None
 
 
 def test_a_book_with_an_error_changes_no_pin(pinning):
@@ -145,5 +136,5 @@ def test_pins_of_chapters_that_are_gone_go_and_other_files_stay(pinning):
 
 
 def test_a_book_without_a_folder_for_pins(pinning):
-    with pytest.raises(BookError, match="nowhere to keep pins\n    → name a folder in"):
+    with pytest.raises(BookError, match="nowhere to keep outputs\n    → name a"):
         pinning.pin(outputs=None)

@@ -1,4 +1,4 @@
-"""The page of what other releases change: from stored files, what is alike once."""
+"""The page of what other releases change: from stored files."""
 
 from __future__ import annotations
 
@@ -18,14 +18,9 @@ from executed_book.commands.releases import (
     Change,
     Release,
     compare,
-    releases,
     releases_page,
-    substitutions,
 )
-from executed_book.errors import BookError
 from executed_book.model import Provenance
-from executed_book.running.progress import Progress
-from executed_book.settings import Settings
 
 from ..conftest import TinyBook
 from ..made import CPU, chapter
@@ -39,22 +34,6 @@ def changed(number: int, old: str, new: str) -> Change:
 
 def release(jax: str, *changes: Change) -> Release:
     return Release("2", dataclasses.replace(OTHER, jax=jax), 9, {"a": "A"}, [*changes])
-
-
-def test_what_differs_in_the_same_way_in_several_cells_stands_once():
-    alike = [changed(i, f"E{i}: a list", f"E{i}: a tuple") for i in range(1, 5)]
-    other = [changed(5, "a 1", "a 2"), changed(6, "a", "a\nb")]
-    page = releases_page([release("1", *alike, *other)])
-    assert "Of 9 cells, 6 differ." in page
-    assert page.count("### Alike in several cells") == 1
-    assert page.count("tuple") == 1
-    assert "{doc}`A </a>`, cell 1, 2, 3, 4." in page
-    first, second = (page.index(f"Cell {n} differs on 1:") for n in (5, 6))
-    assert first < second < page.index("### Alike")
-
-
-def test_lines_that_came_are_no_substitution():
-    assert substitutions(changed(1, "a", "a\nb")) == frozenset()
 
 
 def test_fences_inside_outputs_stay_inside():
@@ -82,6 +61,7 @@ def store(folder: Path, provenance: Provenance, *cells: StoredCell) -> Path:
         (stored("1"), stored("1"), None),
         (stored("1.0000"), stored("1.00001"), None),
         (stored("1"), stored("2"), "differs"),
+        (stored("see https://a.dev/b."), stored("see https://a.dev/c."), None),
         (stored("1\n{value} x = 1"), stored("1"), None),
         (stored("", varies=True), stored("", varies=True), None),
         (stored("", varies=True), stored("E", varies=True, failed=True), "breaks"),
@@ -107,14 +87,6 @@ def test_cells_that_have_changed_since_are_not_compared(tmp_path):
 
 def test_the_accepted_outputs_are_no_other_release(tmp_path):
     assert compare(tmp_path, store(tmp_path, CPU, stored("1")), [chapter("x")]) is None
-
-
-def test_a_book_without_a_folder_for_outputs(tmp_path):
-    settings = Settings(tmp_path, tmp_path / "cache")
-    with pytest.raises(
-        BookError, match="no outputs are stored\n    → name a folder in"
-    ):
-        releases(settings, tmp_path / "page.md", Progress())
 
 
 def test_the_page_shows_every_release_that_was_recorded_the_newest_first(

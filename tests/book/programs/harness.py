@@ -22,7 +22,9 @@ from executed_book.programs import (
     SourceCell,
     sets_environment,
 )
-from executed_book.running.programs import Ran, run_programs
+from executed_book.running.programs import Ran
+
+from .running import run_programs
 
 # Where an object lies differs from process to process.
 ADDRESS = re.compile(r"0x[0-9a-f]+")

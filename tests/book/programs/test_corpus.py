@@ -1,7 +1,7 @@
 """Programs of small pages and of random ones: most are right as they are sliced.
 
-The pages reach each branch of `programs/` that any page is known to reach, from three
-pages where there are as many. Those in `reported.txt` were once wrong.
+The pages reach each branch of `programs/` that any page is known to reach. Those in
+`reported.txt` were once wrong.
 
 What is wrong is found by running it, as `verify` does: it is lengthened, or caught.
 """

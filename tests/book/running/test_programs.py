@@ -8,7 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from executed_book.running.programs import ProgramTask, Ran, run_programs
+from executed_book.running.programs import ProgramTask, Ran
+
+from ..programs.running import run_programs
 
 pytestmark = pytest.mark.usefixtures("ready_workers")
 

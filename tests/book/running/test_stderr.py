@@ -20,6 +20,7 @@ OWN_LINES = (
     "I0000 00:00:1776359130.3   83221 cuda_dnn.cc:529] Something nobody has seen",
     "I0000 00:00:1776359130.3   83221 my_own_extension.cc:1] hello",
     "bfc_allocator.cc:310] without a head",
+    "  %s = f32, says my own program",
     "F0317 05:01:29.217242  712317 buffer_comparator.cc:156] Difference at 6, fatal",
 )
 

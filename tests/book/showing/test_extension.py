@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from executed_book.book import Book, ExecutedPage
-from executed_book.checking.receipts import Counts, PageText
+from executed_book.checking.receipts import Counts
 from executed_book.programs.snippets import Snippets
-from executed_book.reading.chapters import read_page
+from executed_book.reading.chapters import Reading, read_page
 from executed_book.settings import Settings
 from executed_book.showing.extension import ChapterFailure, Showing
 
@@ -107,7 +107,8 @@ def test_pages_whose_runs_are_others_are_read_anew(showing):
 
 
 def test_pages_that_quote_counts_follow_them(showing):
-    text = PageText("counts", Path("counts.md"), (), (), {}, has_counts=True)
+    settings = Settings(Path("docs"), Path("cache"))
+    text = Reading(Path("docs/counts.md"), settings, has_counts=True)
     env = reading(showing)
     showing.book.texts = [text]
     assert outdated(showing, env) == ["counts", "one"]

@@ -1,0 +1,36 @@
+"""Runs whole programs, each by itself, as `python program.py` would."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from executed_book.running.pool import Pool
+from executed_book.running.programs import ProgramTask, Ran
+from executed_book.running.workers import open_workers
+
+
+def run_programs(
+    texts: Sequence[str],
+    fresh: Collection[int] = (),
+    jobs: int = 2,
+    timeout: float = 120.0,
+    environment: Mapping[str, str] | None = None,
+) -> list[Ran]:
+    """Run programs, `jobs` at a time; what each did, in order.
+
+    Args:
+        texts: the programs' sources.
+        fresh: indices of those that must start without JAX imported, because they set
+            what libraries read when they are imported.
+        jobs: how many run at the same time.
+        timeout: seconds before a program is ended with all it started.
+        environment: variables to set besides the current ones; see
+            `workers.worker_environment`.
+
+    Raises:
+        BookError: Python cannot import what programs need.
+    """
+    tasks = [ProgramTask(text, i in fresh, timeout) for i, text in enumerate(texts)]
+    with open_workers(environment) as workers:
+        Pool(workers, jobs).run(tasks)
+    return [task.ran for task in tasks if task.ran is not None]
