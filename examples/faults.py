@@ -229,7 +229,8 @@ def restore(path, state, notes):
             saved = json.loads(str(file["notes"]))
             if (other := saved["settings"]) != notes["settings"]:
                 sys.exit(f"The run in {path} has {other}: go on with these.")
-            arrays = [file[f"arr_{i}"] for i in range(len(like))]
+            # NumPy reads bfloat16 as two bytes without a meaning.
+            arrays = [file[f"arr_{i}"].view(leaf.dtype) for i, leaf in enumerate(like)]
     except Exception as error:  # NumPy, zipfile and json each have their own
         reason = str(error).partition("\n")[0]
         sys.exit(f"Cannot read {path}: {reason}. Begin without --resume.")

@@ -72,3 +72,15 @@ def test_at_its_real_size_each_fault_shows(seed: int, tmp_path: Path):
         for figure, (is_right, fault) in RIGHT.items():
             assert is_right(row[figure]) == (name != fault), (name, figure)
         assert name == "working" or row["noise removed"] < working - 0.05
+
+
+@pytest.mark.parametrize("name", program.SETUPS)
+def test_a_checkpoint_comes_back_as_it_was(name: str, tmp_path: Path):
+    state = program.start(program.SETUPS[name], 16, 0)
+    notes = {"settings": {"width": 16}, "step": 3}
+    program.save(tmp_path / "checkpoint.npz", state, notes)
+    again, said = program.restore(tmp_path / "checkpoint.npz", state, notes)
+    assert said == notes
+    for one, other in zip(jax.tree.leaves(state), jax.tree.leaves(again), strict=True):
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)
