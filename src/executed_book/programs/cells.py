@@ -61,7 +61,7 @@ class ParsedCell:
 
 
 def parse(cell: SourceCell) -> ParsedCell:
-    """A cell's statements.
+    r"""A cell's statements.
 
     Of IPython's magics, those that concern the notebook alone go, and those that run
     code become that code: a program gives the value, and no timing is the same twice.
