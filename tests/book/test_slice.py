@@ -367,6 +367,7 @@ def test_what_is_refused_elsewhere_does_not_concern_a_cell():
     ("code", "plain"),
     [
         ("%timeit -n 10 f(x)", ["f(x);"]),
+        ('t = """\n%timeit f(x)\n"""', ['t = """', "%timeit f(x)", '"""']),
         ("%time y = f(x)", ["y = f(x)"]),
         ("%%time\ny = f(x)\ny", ["", "y = f(x)", "y"]),
         ("%%timeit -n1 x = 1\nf(x)", ["x = 1;", "f(x)"]),

@@ -61,7 +61,7 @@ class ParsedCell:
 
 
 def parse(cell: SourceCell) -> ParsedCell:
-    """A cell's statements.
+    r"""A cell's statements.
 
     Of IPython's magics, those that concern the notebook alone go, and those that run
     code become that code: a program gives the value, and no timing is the same twice.
@@ -69,9 +69,8 @@ def parse(cell: SourceCell) -> ParsedCell:
     >>> parse(SourceCell("%matplotlib inline\n%timeit -n 2 f(x)")).lines
     ('', 'f(x);')
     """
-    text = _RUNS_ITS_CODE.sub(_code_run, _NOTEBOOK_ONLY.sub("", cell.code))
     try:
-        tree = ast.parse(text)
+        text, tree = _python_of(cell.code)
         if cell.raises is not None or "await" in text or "async" in text:
             compile(tree, "<cell>", "exec", dont_inherit=True)  # finds all mistakes
     except SyntaxError as error:
@@ -84,6 +83,14 @@ def parse(cell: SourceCell) -> ParsedCell:
         tree = ast.parse(text)
     lines = tuple(text.rstrip("\n").split("\n"))
     return ParsedCell(cell, lines, tuple(tree.body), fails_at=fails_at or len(lines))
+
+
+def _python_of(code: str) -> tuple[str, ast.Module]:
+    try:
+        return code, ast.parse(code)  # a string may hold what looks like a magic
+    except SyntaxError:
+        text = _RUNS_ITS_CODE.sub(_code_run, _NOTEBOOK_ONLY.sub("", code))
+        return text, ast.parse(text)
 
 
 def _code_run(magic: re.Match[str]) -> str:
