@@ -58,6 +58,16 @@ def test_tab_goes_from_an_opened_solution_to_its_buttons_without_a_jump(visit):
     assert abs(page.evaluate("scrollY") - before) < 100
 
 
+def test_side_bars_stay_below_the_top_bar(visit):
+    page = visit("everything.html", width=DESKTOP).page
+    page.evaluate("scrollTo(0, 900)")
+    bottom = "(name) => document.querySelector(name).getBoundingClientRect().bottom"
+    top = "(name) => document.querySelector(name).getBoundingClientRect().top"
+    assert page.evaluate("scrollY") > 800
+    for side in (".bd-sidebar-primary", ".bd-sidebar-secondary"):
+        assert page.evaluate(top, side) >= page.evaluate(bottom, ".bd-header") - 1, side
+
+
 def test_paper_has_the_solutions_and_not_the_checks(visit):
     page = visit("everything.html", reduced_motion="no-preference").page
     page.emulate_media(media="print")

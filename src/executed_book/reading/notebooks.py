@@ -6,9 +6,13 @@ What a notebook stores of earlier runs is left aside: only its sources are read.
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from .markdown import Stretch, running_text, tokens_of
+
+#: How a notebook's JSON begins a cell's source, when it is written a line a string.
+_SOURCE = re.compile(r'^(?P<indent>[ \t]*)"source": *\[?', re.MULTILINE)
 
 
 class NotANotebook(ValueError):
@@ -16,7 +20,7 @@ class NotANotebook(ValueError):
 
 
 def notebook_stretches(text: str) -> tuple[dict[str, Any], list[Stretch]]:
-    """The notebook's metadata, and its cells in order, with lines of their own.
+    """The notebook's metadata, and its cells in order.
 
     Raises:
         NotANotebook: the text is not a notebook of format 4.
@@ -36,10 +40,11 @@ def notebook_stretches(text: str) -> tuple[dict[str, Any], list[Stretch]]:
         raise
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise NotANotebook(f"{type(error).__name__}: {error}") from None
-    for stretch in cells:
+    for stretch, line in zip(cells, _lines(text, len(cells)), strict=True):
+        stretch.line = stretch.fence = line
         if stretch.kind == "markdown":
-            stretch.running = running_text(stretch.text)
-            stretch.tokens = tokens_of(stretch.text)
+            stretch.running = running_text(stretch.text, line)
+            stretch.tokens, stretch.first = tokens_of(stretch.text), line
     return metadata, [stretch for stretch in cells if stretch.text.strip()]
 
 
@@ -48,5 +53,14 @@ def _stretch(cell: dict[str, Any]) -> Stretch:
     text = source if isinstance(source, str) else "".join(source)
     if cell["cell_type"] not in ("code", "markdown", "raw"):
         raise NotANotebook(f"a cell of type {cell['cell_type']!r}")
-    options = dict(cell.get("metadata", {}))
-    return Stretch(cell["cell_type"], text, 1, 1, options)
+    return Stretch(cell["cell_type"], text, 1, options=dict(cell.get("metadata", {})))
+
+
+def _lines(text: str, count: int) -> list[int]:
+    """The file's line of each cell's first source line; 1 where that cannot be told."""
+    sources = list(_SOURCE.finditer(text))
+    least = min((len(match["indent"]) for match in sources), default=0)
+    starts = [match for match in sources if len(match["indent"]) == least]
+    if len(starts) != count or "\n" not in text.strip():
+        return [1] * count
+    return [text.count("\n", 0, match.end()) + 2 for match in starts]
