@@ -33,7 +33,7 @@ from ..running.progress import Progress
 from ..running.workers import worker_environment
 from ..settings import Settings
 
-#: How much of a reason is told (characters).
+#: The length of a reason at most (characters).
 _WIDEST = 200
 
 

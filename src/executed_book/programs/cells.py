@@ -78,7 +78,7 @@ def parse(cell: SourceCell) -> ParsedCell:
         return ParsedCell(cell, tuple(cell.code.split("\n")), problem=problem)
     fails_at = cell.fails_at
     if any(a.end_lineno == b.lineno for a, b in itertools.pairwise(tree.body)):
-        # Each on a line of its own, so that a program can hold one without the other.
+        # On separate lines, so that a program can hold one without the other.
         text, fails_at = "\n".join(map(ast.unparse, tree.body)), None
         tree = ast.parse(text)
     lines = tuple(text.rstrip("\n").split("\n"))
@@ -95,5 +95,5 @@ def _python_of(code: str) -> tuple[str, ast.Module]:
 
 def _code_run(magic: re.Match[str]) -> str:
     indent, name, code = magic.groups()
-    shows_no_value = name == "timeit" and code
-    return f"{indent}{code};" if shows_no_value else f"{indent}{code}"
+    end = ";" if name == "timeit" and code else ""  # it shows no value
+    return f"{indent}{code}{end}"

@@ -179,9 +179,10 @@ class Showing:
             beside = self._needed(page, "offer_also")
             first = self._install_line(page)
             notebook = notebook_of_page(page.executed, readable_page, first)
-            texts = [notebook, page.snippets.script, *texts]
-            if not page.snippets.script:  # it was run, and fails
-                texts.remove("")
+            if page.snippets.script:
+                texts = [notebook, page.snippets.script, *texts]
+            else:  # it was run, and fails
+                texts = [notebook, *texts]
                 Path(app.outdir, files.pop(_SCRIPT)).unlink(missing_ok=True)
         for path, text in zip(files.values(), texts, strict=True):
             write_whole(Path(app.outdir, path), text)
