@@ -66,8 +66,7 @@ class ExecutedPage:
         }
         programs = [p and p.text for p in self.snippets.programs]
         reasons = sorted(self.snippets.reasons.items())
-        texts = [programs, self.snippets.script, reasons]
-        return digest([self.executed.run.seal, shown, texts])
+        return digest([self.executed.run.seal, shown, programs, reasons])
 
 
 @dataclass

@@ -51,11 +51,9 @@ class Cell:
 
     `line` is the file's line (from 1) of the first line of the source; `may_raise` says
     that it may fail without an announcement, `is_skipped` that it is shown and not run;
-    `check` is the name by which sentences call it; `fails_on` names platforms where it
-    is known to fail, and after a colon the reason;
-    `needs` and `needs_not` are the names, and the checks of earlier cells, that its
-    program needs or does not need, whatever its source says; `options` are the options
-    as they stand on the page, for MyST-NB.
+    `check` is the name by which sentences call it; `needs` are the names, and the
+    checks of earlier cells, that its program needs, whatever its source says; `options`
+    are the options as they stand on the page, for MyST-NB.
     """
 
     number: int
@@ -65,11 +63,8 @@ class Cell:
     raises: str | None = None
     warns: str | None = None
     alt: str | None = None
-    no_program: str | None = None
     check: str | None = None
-    fails_on: str | None = None
     needs: tuple[str, ...] = ()
-    needs_not: tuple[str, ...] = ()
     may_raise: bool = False
     is_skipped: bool = False
     values: tuple[Value, ...] = ()
@@ -79,11 +74,6 @@ class Cell:
     def varies(self) -> bool:
         """Whether the output may differ between runs or devices."""
         return bool(self.tags & {"measured", "device"})
-
-    def is_to_fail_on(self, platform: str) -> bool:
-        """Whether the page says that the cell fails on this platform."""
-        platforms = (self.fails_on or "").partition(":")[0]
-        return platform in platforms.replace(",", " ").split()
 
 
 @dataclass(frozen=True)

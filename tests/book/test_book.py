@@ -86,7 +86,7 @@ def test_cells_are_counted_by_whether_they_vary():
     )
 
 
-SNIPPETS = Snippets([None], "script")
+SNIPPETS = Snippets([None])
 
 
 def test_a_seal_names_all_that_a_page_shows():
@@ -97,8 +97,7 @@ def test_a_seal_names_all_that_a_page_shows():
     pages = [
         ExecutedPage(ran, SNIPPETS),
         ExecutedPage(other_run, SNIPPETS),
-        ExecutedPage(ran, Snippets([None], "script", {0: "why"})),
-        ExecutedPage(ran, Snippets([None], "other")),
+        ExecutedPage(ran, Snippets([None], {0: "why"})),
         ExecutedPage(ran, SNIPPETS, {1: [record]}),
         ExecutedPage(ran, SNIPPETS, {1: [later]}),
     ]

@@ -215,16 +215,11 @@ FAULTS = {
         ":load: nowhere.py\n", line=8, words="'nowhere.py' cannot be read: No such file"
     ),
     # what cannot be copied
-    "shell": fault(
-        "!echo hello", words="cell 1 cannot be copied as a program & no-program"
-    ),
-    "magic": fault(
-        "%env A=1", words="cell 1 cannot be copied as a program & no-program"
-    ),
+    "shell": fault("!echo hello", words="cell 1 cannot be copied as a program"),
     "variables": fault(
         "x = 1\n%whos",
         line=10,
-        words="cannot be copied as a program: not plain Python & no-program",
+        words="cannot be copied as a program: not plain Python & rewrite the line",
     ),
 }
 
@@ -357,13 +352,7 @@ def test_a_page_that_is_right_in_odd_ways_is_built(book):
     )
     book.chapter("sub/two", ":id: colab\n:outputId: abc\n1", front=FRONT)
     (docs / "four.md").write_text("---\nfile_format: mystnb\n---\n\n# No cell\n")
-    book.chapter(
-        "three",
-        ':no-program: "It is about the shell."\n!echo from a shell',
-        ':no-program: "It is about IPython."\n%env ANSWER=42',
-        "print('above')",
-        front=FRONT,
-    )
+    book.chapter("three", "print('above')", front=FRONT)
     book.chapter(
         "five",
         ':raises: "RuntimeError: Array has been deleted"\n'
@@ -376,7 +365,6 @@ def test_a_page_that_is_right_in_odd_ways_is_built(book):
     conf = book.root / "conf" / "conf.py"
     conf.write_text(conf.read_text() + 'suppress_warnings = ["toc.not_included"]\n')
     book.built()
-    assert "from a shell" in book.html("three")
     assert ">2\n<" in book.html("one")
     assert "Array has been deleted" in re.sub("<[^>]*>", "", book.html("five"))
     assert (book.site / "empty.html").exists()

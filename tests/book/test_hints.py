@@ -127,15 +127,16 @@ WAYS = {
     "option": Way("did you mean 'tags'?", lambda *_: [":tags: [keep]\n1"]),
     "tag": Way("did you mean 'measured'?", lambda *_: [":tags: [measured]\nassert 1"]),
     "tags": Way("':tags: [measured, check]'", lambda *_: [":tags: [keep]\n1"]),
-    "yaml": Way("text in quotes", lambda *_: [':no-program: "a: b"\n!true']),
+    "yaml": Way(
+        "text in quotes", lambda *_: [':raises: "OSError: a"\nraise OSError("a")']
+    ),
     "kernel": Way("drop the line", front=lambda f, _: re.sub("kernelspec.*\n", "", f)),
     "kernelspec": Way("write 'kernelspec", front=quoted("kernelspec.*")),
     "settings": Way("write 'executed_book", front=quoted("executed_book.*")),
     "limit": Way("write 'executed_book", front=quoted("executed_book.*")),
     "plain": Way("add 'file_format: mystnb'", front=lambda *_: FRONT),
-    "shell": Way("say why on the page", proposed),
-    "magic": Way("say why on the page", proposed),
-    "variables": Way("say why on the page", proposed),
+    "shell": Way("rewrite the line", lambda *_: ["print('hello')"]),
+    "variables": Way("rewrite the line", lambda *_: ["x = 1\nprint(x)"]),
 }
 
 

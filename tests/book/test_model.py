@@ -32,19 +32,6 @@ def test_a_run_is_the_same_after_a_file():
     assert sealed == dataclasses.replace(made, seal="abc")
 
 
-@pytest.mark.parametrize(
-    ("said", "fails"),
-    [
-        (None, False),
-        ("gpu: no such kernel", True),
-        ("tpu, gpu: why", True),
-        ("tpu: on a gpu it runs", False),
-    ],
-)
-def test_where_a_cell_is_to_fail(said, fails):
-    assert Cell(1, "x", 1, fails_on=said).is_to_fail_on("gpu") is fails
-
-
 def test_a_title_is_the_first_heading_of_the_text():
     parts = (Cell(1, "# not this", 1), Prose("## Nor this\n\n#  The  one \n# B", 3))
     assert chapter(parts=parts).title == "The  one"

@@ -18,7 +18,6 @@ from executed_book.programs import (
     Programs,
     SourceCell,
     header,
-    script,
     sets_environment,
 )
 
@@ -297,43 +296,6 @@ def read_until(terminal, mark, limit=20.0):
     return output
 
 
-# -- scripts
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_a_script_shows_what_the_page_shows(name, executed):
-    cells = PAGES[name]
-    text = script(
-        ["# Title\n\nSome prose.", *cells[:3], "## A part", *cells[3:]], HEADER
-    )
-    [run] = run_programs([text], fresh=[0] if name == "environment" else [])
-    assert run.status == 0, run.stderr
-    pairs = zip(cells, executed[name], strict=True)
-    untimed = [g.text.rstrip("\n") for c, g in pairs if "%time" not in c.code]
-    expected = "\n".join(text for text in untimed if text)
-    # A timed cell runs as plain code, and shows its value where it has one.
-    lines = iter(run.stdout.splitlines())  # each search goes on below the last
-    for line in expected.splitlines():
-        assert any(same_output(line, shown) is None for shown in lines), line
-    assert "\n# # Title\n" in text
-    assert "\n# ## A part\n" in text
-
-
-def test_a_script_stops_where_nothing_is_raised():
-    cell = SourceCell("x = 1", raises="TypeError: words")
-    [run] = run_programs([script([cell], HEADER)], fresh=[0])
-    assert run.shown == (
-        "AssertionError: this cell was announced to raise TypeError: words"
-    )
-
-
-def test_a_script_with_code_that_does_not_parse():
-    cell = SourceCell("x = = 1", raises="SyntaxError: invalid")
-    [run] = run_programs([script([cell, SourceCell("2")], HEADER)], fresh=[0])
-    assert run.shown.startswith("SyntaxError: invalid syntax")
-    assert run.shown.endswith("\n2")
-
-
 def test_a_program_with_code_that_does_not_parse():
     cell = SourceCell("x = = 1", raises="SyntaxError: invalid")
     [run] = run_programs([Programs(Page([cell]), HEADER).of(0).text], fresh=[0])
@@ -348,26 +310,3 @@ def test_what_reads_the_environment_starts_without_jax():
     assert sets_environment(made.text)
     assert made.text.index("os.environ") < made.text.index("import jax")
     assert [r.shown for r in run_programs([made.text], fresh=[0])] == ["3"]
-
-
-@pytest.mark.parametrize(
-    ("code", "written"),
-    [
-        ("%env A=1\nb = 2\nb", "# %env A=1\n# b = 2\n# b"),
-        ("%%bash\necho hello", "# %%bash\n# echo hello"),
-        ("def f(:", "# def f(:"),
-        ("await f()", "# await f()"),
-    ],
-)
-def test_a_script_carries_what_is_not_python_as_comments(code, written):
-    """So a page with `no-program` cells, or without that rule, has a script."""
-    text = script([SourceCell(code)], HEADER)
-    assert text == f"{HEADER}\n\n# %%\n{written}\n"
-    [run] = run_programs([text])
-    assert run.status == 0, run.stderr
-
-
-def test_a_script_has_imports_from_the_future_at_its_top():
-    cells = [SourceCell("a = 1"), SourceCell("from __future__ import annotations\na")]
-    [run] = run_programs([script(cells, HEADER)])
-    assert run.shown == "1"

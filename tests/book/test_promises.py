@@ -306,7 +306,7 @@ def test_a_book_is_told_only_of_what_it_uses(book):
     said = book.built()
     assert "sentences name" not in said
     assert "record of" not in said
-    assert "1 cell\n2 programs and scripts, not verified: run" in said
+    assert "1 cell\n1 programs, not verified: run" in said
     shown = book.done("build", "-Dnb_execution_mode=off")
     assert "programs" not in shown
 

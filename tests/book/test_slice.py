@@ -464,7 +464,7 @@ def test_a_decorator_of_the_pages_own_object_changes_it():
     assert "other" not in text
 
 
-# What an author says of a cell: `:needs:` and `:needs-not:`.
+# What an author says of a cell: `:needs:`.
 
 
 def test_a_cell_says_what_it_needs():
@@ -478,10 +478,3 @@ def test_a_cell_says_what_it_needs():
     assert Page([*page, SourceCell("d = 4", needs=("b-is-two",))]).needed(3) == [1, 2]
     needs = SourceCell("d = c", needs=("b-is-two", "a"))
     assert Page([*page, needs]).needed(3) == [0, 1, 2, 3]
-
-
-def test_a_cell_says_what_it_does_not_need():
-    page = [SourceCell("a = [1]\nb = [a]\na.append(b)\nb.append(2)")]
-    assert Page([*page, SourceCell("a")]).needed(1) == [0, 1, 2, 3]
-    without = SourceCell("a", needs_not=("b",))
-    assert Page([*page, without]).needed(1) == [0, 2]

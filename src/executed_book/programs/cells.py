@@ -28,7 +28,6 @@ class SourceCell:
             None if that is not known, and then it is the last statement.
         label: the name by which other cells call it.
         needs: names, and labels of earlier cells, that it needs, as its author says.
-        needs_not: names that it does not need.
     """
 
     code: str
@@ -39,7 +38,6 @@ class SourceCell:
     fails_at: int | None = None
     label: str | None = None
     needs: tuple[str, ...] = ()
-    needs_not: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -55,15 +55,15 @@ _REASONS = {
 
 @dataclass(frozen=True)
 class Offer:
-    """Something that a page offers to its readers.
+    """A program that a page offers to its readers.
 
     Attributes:
-        path, line: where it stands.
-        what: what it is, for messages: "cell 3", "script".
+        path, line: where its cell stands.
+        what: which cell that is, for messages: "cell 3".
         promise: the text, and what it has to do.
         verdicts: where what it did is kept.
-        program: the program, for one of a cell; None for a script.
-        programs: what makes programs of its page, for one of a cell.
+        program: the program as it was sliced.
+        programs: what makes programs of its page.
         varies: whether its cell may show something else each time.
         values: what the names that its cell binds hold on the page.
     """
@@ -73,8 +73,8 @@ class Offer:
     what: str
     promise: Promise
     verdicts: Verdicts
-    program: Program | None = None
-    programs: Callable[[], Programs] | None = None
+    program: Program
+    programs: Callable[[], Programs]
     varies: bool = False
     values: Descriptions = field(default_factory=dict)
 
@@ -98,8 +98,7 @@ class Offer:
             self.path,
             self.line,
             f"the program of {self.what} does not give what the page shows",
-            "have the cell take what it needs from names that cells above define, or"
-            ' say why it cannot be copied: :no-program: "..."',
+            "have the cell take what it needs from names that cells above define",
             f"{verdict.note}\n--- as copied\n{self.promise.text}",
         )
 
@@ -109,8 +108,6 @@ class Offer:
 
     def with_added(self, added: Places) -> Program | None:
         """The program with further statements; None where that cannot be."""
-        if self.program is None or self.programs is None:
-            return None
         try:
             return self.programs().of(self.program.cell, added)
         except NoFaithfulProgram:
@@ -120,7 +117,7 @@ class Offer:
 def offers_of(
     executed: Executed, snippets: Snippets, verdicts: Verdicts
 ) -> list[Offer]:
-    """The programs of a chapter's cells, and the chapter as a script."""
+    """The programs of a chapter's cells."""
     path, offers = executed.chapter.path, list[Offer]()
     programs = functools.cache(lambda: programs_by_cell(executed))
     for (cell, result), program in zip(executed, snippets.programs, strict=True):
@@ -130,28 +127,22 @@ def offers_of(
         promise = Promise(program.text, gives, raised(cell, result))
         about = path, cell.line, f"cell {cell.number}", promise, verdicts
         offers.append(Offer(*about, program, programs, cell.varies))
-    if snippets.script:
-        script = Promise(snippets.script)
-        offers.append(Offer(path, 1, "script", script, verdicts))
     return offers
 
 
 def settled(snippets: Snippets, offers: Iterable[Offer]) -> Snippets:
     """The snippets as they were verified: lengthened, or without those that fail."""
     programs, reasons = [*snippets.programs], dict(snippets.reasons)
-    script = snippets.script
     for offer in offers:
         verdict = offer.verdict
         if verdict is None:
             continue
-        if offer.program is None:
-            script = script if verdict.is_good else ""
-        elif not verdict.is_good:
+        if not verdict.is_good:
             programs[offer.program.cell] = None
             reasons[offer.program.cell] = _REASONS[verdict.word]
         elif verdict.added:
             programs[offer.program.cell] = offer.with_added(verdict.added)
-    return Snippets(programs, script, reasons)
+    return Snippets(programs, reasons)
 
 
 def unverified(offers: Iterable[Offer]) -> Iterator[PageError]:
@@ -172,9 +163,9 @@ def count(offers: Sequence[Offer]) -> str:
     words = [verdict.word for verdict in verdicts]
     way = "run `python -m executed_book verify`"
     if not verdicts and offers:
-        return f"{len(offers)} programs and scripts, not verified: {way}"
+        return f"{len(offers)} programs, not verified: {way}"
     summary = (
-        f"{len(offers)} programs and scripts: {words.count(HELD)} held,"
+        f"{len(offers)} programs: {words.count(HELD)} held,"
         f" {words.count(VARIES)} ran and vary,"
         f" {sum(bool(verdict.added) for verdict in verdicts)} of these lengthened,"
         f" {words.count(NEEDS_FILES)} need files, {words.count(DIFFERS)} failed"
@@ -352,8 +343,6 @@ def _repair(offer: Offer, workers: Workers, memory: float) -> None:
 
 def _lacking(offer: Offer) -> Places:
     """The statements above that a program lacks, the nearest first."""
-    if offer.program is None or offer.programs is None:
-        return []
     included = {(cell + 1, line) for cell, line in offer.program.earlier}
     above = reversed(offer.programs().above(offer.program.cell))
     return [place for place in above if place not in included]

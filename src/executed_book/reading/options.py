@@ -26,8 +26,7 @@ TAGS = frozenset(
 
 #: What a cell's options may be called.
 CELL_OPTIONS = frozenset(
-    {"tags", "raises", "warns", "alt", "check", "load", "mystnb", "no-program"}
-    | {"fails-on", "needs", "needs-not"}
+    {"tags", "raises", "warns", "alt", "check", "load", "mystnb", "needs"}
 )
 
 #: What notebook programs note in a cell for themselves: it changes nothing here.
@@ -51,11 +50,7 @@ _TEXTS = {
         re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*\Z"),
         "name it in small letters, digits and hyphens: :check: carry-type",
     ),
-    "fails-on": (
-        re.compile(r"[a-z]+(, *[a-z]+)*: \S"),
-        'write it as :fails-on: "gpu: why it cannot run there"',
-    ),
-    **dict.fromkeys(("alt", "no-program", "load", "needs", "needs-not"), (None, "")),
+    **dict.fromkeys(("alt", "load", "needs"), (None, "")),
 }
 
 
@@ -212,11 +207,10 @@ def cell_options(
         elif pattern is not None and value and not pattern.match(value):
             wrong(f"option {name!r} is {value!r}", hint.format(name=name))
         else:
-            texts[name.replace("-", "_")] = value
+            texts[name] = value
     texts.pop("load", None)
     fields = {"tags": tags & TAGS, "options": options, **texts}
-    for name in ("needs", "needs_not"):
-        fields[name] = tuple((texts[name] or "").replace(",", " ").split())
+    fields["needs"] = tuple((texts["needs"] or "").replace(",", " ").split())
     fields["may_raise"] = "raises-exception" in tags
     fields["is_skipped"] = "skip-execution" in tags
     return fields, errors

@@ -175,15 +175,10 @@ class Showing:
         texts = [markdown_of(readable_page)]
         page = self.page(docname)
         if page is not None:
-            files = {**_downloads(docname), **files}
+            files = {"Notebook (.ipynb)": f"_downloads/{docname}.ipynb", **files}
             beside = self._needed(page, "offer_also")
             first = self._install_line(page)
-            notebook = notebook_of_page(page.executed, readable_page, first)
-            if page.snippets.script:
-                texts = [notebook, page.snippets.script, *texts]
-            else:  # it was run, and fails
-                texts = [notebook, *texts]
-                Path(app.outdir, files.pop(_SCRIPT)).unlink(missing_ok=True)
+            texts.insert(0, notebook_of_page(page.executed, readable_page, first))
         for path, text in zip(files.values(), texts, strict=True):
             write_whole(Path(app.outdir, path), text)
         return files | {f"{name} (to install)": f"_downloads/{name}" for name in beside}
@@ -328,17 +323,6 @@ def _name_plainly(buttons: list[dict[str, Any]]) -> None:
     }
     for button in buttons:
         button["text"] = names.get(button.get("label", ""), button["text"])
-
-
-_SCRIPT = "Script (.py)"
-
-
-def _downloads(docname: str) -> dict[str, str]:
-    """A chapter's files to download, by what they are called."""
-    return {
-        "Notebook (.ipynb)": f"_downloads/{docname}.ipynb",
-        _SCRIPT: f"_downloads/{docname}.py",
-    }
 
 
 def setup_extension(app: Sphinx) -> None:

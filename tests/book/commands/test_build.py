@@ -30,7 +30,7 @@ def test_all_problems_are_told_with_their_number(count, noun):
 
 
 def with_records(*records: Record) -> Book:
-    page = ExecutedPage(executed(chapter("x"), gave()), Snippets([None], ""))
+    page = ExecutedPage(executed(chapter("x"), gave()), Snippets([None]))
     page.records.update({1: list(records)} if records else {})
     return Book([], pages={"one": page})
 
