@@ -115,16 +115,14 @@ class Prose:
 class Chapter:
     """One page that executes: its cells and the text between them, in order.
 
-    `leading` are the values above the first cell. `limit` is how long a cell may take
-    (seconds); `platform` is where the chapter runs, whatever device builds the book, or
-    None for the default.
+    `limit` is how long a cell may take (seconds); `platform` is where the chapter runs,
+    whatever device builds the book, or None for the default.
     """
 
     docname: str
     path: Path
     text: str
     parts: tuple[Prose | Cell, ...]
-    leading: tuple[Value, ...] = ()
     limit: float | None = None
     platform: str | None = None
     metadata: dict[str, Any] = field(default_factory=dict, hash=False)
@@ -235,7 +233,6 @@ class Run:
     docname: str
     executed: int
     provenance: Provenance
-    leading: tuple[ValueResult, ...]
     results: tuple[CellResult, ...]
     seal: str = ""
 
@@ -264,14 +261,8 @@ class Executed:
         return zip(self.chapter.cells, self.run.results, strict=False)
 
     @property
-    def leading(self) -> Iterator[tuple[Value, ValueResult]]:
-        """The values above the first cell."""
-        return zip(self.chapter.leading, self.run.leading, strict=False)
-
-    @property
     def values(self) -> Iterator[tuple[Value, ValueResult]]:
         """Every value of the page with its text, in the page's order."""
-        yield from self.leading
         for cell, result in self:
             yield from zip(cell.values, result.values, strict=True)
 
@@ -293,14 +284,9 @@ def result_from(plain: Plain) -> CellResult:
     made = {
         "outputs": tuple(plain["outputs"]),
         "failure": failure,
-        "values": values_from(plain["values"]),
+        "values": tuple(ValueResult(**value) for value in plain["values"]),
     }
     return CellResult(**{**plain, **made})
-
-
-def values_from(plain: list[Plain]) -> tuple[ValueResult, ...]:
-    """The inverse of `to_plain` for values."""
-    return tuple(ValueResult(**value) for value in plain)
 
 
 def run_from(plain: Plain, seal: str = "") -> Run:
@@ -311,7 +297,6 @@ def run_from(plain: Plain, seal: str = "") -> Run:
     """
     made = {
         "provenance": Provenance(**plain["provenance"]),
-        "leading": values_from(plain["leading"]),
         "results": tuple(map(result_from, plain["results"])),
         "seal": seal,
     }

@@ -229,10 +229,10 @@ CELL = "```{code-cell}\nimport time\nx = 1\n```\n\n"
 #: Faulty pages in full: the text, the line of the error, and words that it has.
 PAGES: dict[str, tuple[str, int, str]] = {
     "value": (f"{VALUE}{CELL}Is {{value}}`y`.\n", 12, "NameError"),
-    "value-slow": (
-        f"{VALUE}Is {{value}}`__import__('time').sleep(60)`.\n\n{CELL}",
+    "value-first": (
+        f"{VALUE}Is {{value}}`y`.\n\n{CELL}",
         7,
-        "a value above the first cell was still running after 2 seconds",
+        "stands above the first cell & write it below",
     ),
     "value-late": (
         f"{VALUE}{CELL}Is {{value}}`time.sleep(60)`.\n",

@@ -24,7 +24,6 @@ def test_a_run_is_the_same_after_a_file():
         chapter("x", "y"),
         gave(printed("1\n"), seconds=0.5, values=(ValueResult("6"),), log="I0000"),
         raised(),
-        leading=(ValueResult(error="NameError: x"),),
         provenance=GPU,
     ).run
     assert run_from(json.loads(json.dumps(to_plain(made)))) == made
@@ -45,14 +44,11 @@ def test_the_values_of_a_page_stand_in_its_order():
     made = chapter(
         Cell(1, "x", 1, values=(value("b"), value("c"))),
         Cell(2, "y", 2, values=(value("d"),)),
-        leading=(value("a"),),
     )
-    texts = tuple(map(ValueResult, "ABCD"))
-    ran = executed(
-        made, gave(values=texts[1:3]), gave(values=texts[3:]), leading=texts[:1]
-    )
+    texts = tuple(map(ValueResult, "BCD"))
+    ran = executed(made, gave(values=texts[:2]), gave(values=texts[2:]))
     pairs = [value.expression + result.text for value, result in ran.values]
-    assert pairs == ["aA", "bB", "cC", "dD"]
+    assert pairs == ["bB", "cC", "dD"]
 
 
 def test_another_number_of_values_than_the_page_has_is_an_error():

@@ -83,24 +83,6 @@ def test_a_file_beside_the_build_is_not_taken_for_a_module(book):
 # -- pages
 
 
-def test_prose_is_rendered_whatever_its_time_stamp(book):
-    book.index("one", "two")
-    book.chapter("one", "1")
-    book.page("two", "# Two\n\n```{include} part.txt\n```\n")
-    part = book.root / "docs" / "part.txt"
-    part.write_text("Old part.\n")
-    book.built()
-    old = 1_000_000_000
-    page = book.root / "docs" / "one.md"
-    page.write_text(page.read_text() + "\nNew prose.\n")
-    part.write_text("New part.\n")
-    for path in (page, part):
-        os.utime(path, (old, old))
-    assert "0 to execute" in book.built()
-    assert "New prose." in book.html("one")
-    assert "New part." in book.html("two")
-
-
 def notebook(*cells: tuple[str, str]) -> str:
     made = [
         {"cell_type": kind, "source": source.splitlines(True), "metadata": {}}
@@ -120,8 +102,8 @@ def test_a_notebook_is_executed_and_shows_no_stored_output(book):
     path = book.root / "docs" / "one.ipynb"
     path.write_text(
         notebook(
-            ("markdown", "# One\n\nThe sum is {value}`1 + 1`."),
             ("code", "x = 20 + 3"),
+            ("markdown", "# One\n\nThe sum is {value}`1 + 1`."),
             ("code", "print('sum:', x)"),
         )
     )
@@ -131,7 +113,7 @@ def test_a_notebook_is_executed_and_shows_no_stored_output(book):
     assert "The sum is 2." in text
     assert "a stored output" not in text
     assert "Executed" in text, "it carries a stamp"
-    assert (book.site / "_downloads" / "one.py").exists()
+    assert (book.site / "_downloads" / "one.ipynb").exists()
 
     path.write_text(notebook(("code", "x = 1\ny = 2"), ("code", "x = 1\n1 / 0")))
     said = book.refused("build")

@@ -14,7 +14,6 @@ from pathlib import Path
 
 from ..errors import PageError
 from ..model import Cell, CellResult, Chapter, Executed, Failure, Value, ValueResult
-from ..plurals import listed
 from ..running.shell import OVER_LIMIT
 from .receipts import false_sentences
 from .text import has_figure, shown_texts, stderr_text
@@ -45,7 +44,6 @@ def check_run(
     """
     chapter = executed.chapter
     errors: list[PageError] = []
-    errors += _values(executed.leading, chapter)
     for cell, result in executed:
         if cell.number not in spoilt:
             errors += _announced(chapter, cell, result)
@@ -84,8 +82,8 @@ def failed(
         error = _unannounced(executed.chapter, cell, failure)
         others = [n for n, cause in spoilt.items() if cause == cell.number != n]
         if others:
-            which = f"cells {listed(others)}"
-            error.message += f"; not looked at, since they need it: {which}"
+            listed = ", ".join(map(str, sorted(others)))
+            error.message += f"; not looked at, since they need it: cells {listed}"
         errors.append(error)
     return errors, set(spoilt)
 

@@ -176,14 +176,13 @@ def _make_chapter(
     options, wrong = page_options(metadata, text, path)
     reading.errors += wrong
     parts: list[Prose | Cell] = []
-    leading: list[Value] = []
     number = 0
     may_raise = of_myst_nb(metadata).get("execution_allow_errors") is True
     for piece in pieces:
         if piece.kind != "code":
             values = _values(piece.running, path, reading.errors)
             parts.append(Prose(piece.text, piece.line, piece.kind, piece.options))
-            _attach(values, parts, leading)
+            _attach(values, parts, reading)
             reading.check_prose(piece.running)
             continue
         number += 1
@@ -197,23 +196,23 @@ def _make_chapter(
         path=path,
         text=text,
         parts=tuple(parts),
-        leading=tuple(leading),
         metadata=metadata,
         sentences=reading.sentences,
         **options,
     )
 
 
-def _attach(
-    values: list[Value], parts: list[Prose | Cell], leading: list[Value]
-) -> None:
-    """Give values to the last cell above them; before any cell they lead."""
+def _attach(values: list[Value], parts: list[Prose | Cell], reading: Reading) -> None:
+    """Give values to the last cell above them."""
     for i in reversed(range(len(parts))):
         part = parts[i]
         if isinstance(part, Cell):
             parts[i] = dataclasses.replace(part, values=(*part.values, *values))
             return
-    leading += values
+    for value in values:
+        what = f"the value {value.expression!r} stands above the first cell"
+        hint = "write it below the cell that computes it"
+        reading.errors.append(PageError(reading.path, value.line, what, hint))
 
 
 def _values(

@@ -37,7 +37,7 @@ _EXECUTING = (
     "surroundings",
 )  # fmt: skip
 
-_FORMAT = 4
+_FORMAT = 5
 
 #: Folders of a project that hold what was made, not what is read.
 _MADE = frozenset({"_build", ".git", ".nox", ".venv", "__pycache__"})

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .channel import Message
-from .jobs import ProgramJob
 from .pool import Task
 from .processes import memory_of
 from .script import RAISED
@@ -64,9 +63,9 @@ class ProgramTask(Task):
         self._pid, self._stopped = 0, ""
         self.ran: Ran | None = None
 
-    def job(self) -> ProgramJob:
+    def job(self) -> str:
         self._began = time.monotonic()
-        return ProgramJob(self.text)
+        return self.text
 
     def hear(self, message: Message) -> None:
         self.deadline = time.monotonic() + self._limit

@@ -141,18 +141,6 @@ def test_any_output_can_be_pinned(tmp_path, output):
     assert len(told(tmp_path, made, other, pinned=page)) == 1
 
 
-def test_values_above_the_first_cell_are_pinned_too(tmp_path):
-    value = Value("value", "x", 3)
-    made = chapter("x", leading=(value, Value("measured", "t", 4)))
-    run = {"leading": (ValueResult("7"), ValueResult("0.1"))}
-    page = accepted_page(executed(made, gave(), **run))
-    assert page.cells[0] == pin("", "{value} x = 7")
-    write_page(page, stored_path(tmp_path, CPU.jax, "one"))
-    other = executed(made, gave(), leading=(ValueResult("8"), ValueResult("0.2")))
-    [error] = check_pins(other, tmp_path)
-    assert (error.line, error.message) == (1, "cell 0 does not give what is pinned")
-
-
 def test_what_varies_is_pinned_without_its_output(tmp_path):
     varies = Cell(1, "x", 5, tags=frozenset({"measured"}))
     page = accepted_page(executed(chapter(varies), gave(shown("1"))))

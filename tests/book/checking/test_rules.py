@@ -62,12 +62,6 @@ def test_what_needs_a_failed_cell_is_told_with_it():
     assert spoilt == {1, 2, 3, 4}
 
 
-def test_many_cells_that_need_a_failed_one_are_told_as_ranges():
-    made = executed(chapter(*"abcdef"), raised(), *[gave()] * 5)
-    [error], _ = failed(made, needing(c2={1}, c3={1}, c4={1}, c6={1}))
-    assert error.message.endswith(": cells 2–4, 6")
-
-
 def test_what_is_needed_is_only_asked_once_a_cell_has_failed():
     def never(number: int) -> set[int]:
         raise AssertionError(number)
@@ -204,15 +198,10 @@ def test_a_figure_and_its_text_belong_together():
 
 
 def test_values_that_could_not_be_had():
-    value, late = Value("value", "y", 12), Value("value", "z", 2)
+    value = Value("value", "y", 12)
     bad = ValueResult(error="NameError: y")
-    made = executed(
-        chapter(Cell(1, "x", 5, values=(value,)), leading=(late,)),
-        gave(values=(bad,)),
-        leading=(bad,),
-    )
+    made = executed(chapter(Cell(1, "x", 5, values=(value,))), gave(values=(bad,)))
     assert [(e.line, e.message) for e in check_run(made, ())] == [
-        (2, "the value 'z' could not be had: NameError: y"),
         (12, "the value 'y' could not be had: NameError: y"),
     ]
 

@@ -43,9 +43,11 @@ def test_values_belong_to_the_cell_above_them(tmp_path):
         "{value}`a` first\n\n```{code-cell}\na = 1\n```\n\nIt is {value}`a +\n1`.\n\n"
         "- {measured}`b:.1f`\n\n```{code-cell}\n2\n```\n"
     )
-    chapter = read(tmp_path, text).chapter
+    reading = read(tmp_path, text)
+    chapter, [error] = reading.chapter, reading.errors
     assert chapter is not None
-    assert [(v.expression, v.line) for v in chapter.leading] == [("a", 4)]
+    assert error.line == 4
+    assert error.message == "the value 'a' stands above the first cell"
     first, second = chapter.cells
     assert [(v.role, v.expression, v.line) for v in first.values] == [
         ("value", "a + 1", 10),
