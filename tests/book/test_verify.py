@@ -90,7 +90,9 @@ def page_offer(
     verdicts: Verdicts, codes: list[str], gives: str | None, **more
 ) -> Offer:
     """The program of a page's last cell, on which the slicer has lost its way."""
-    programs = Programs(Page([SourceCell(code) for code in codes]), "# here")
+    programs = Programs(
+        Page([SourceCell(c, displays=c == "x") for c in codes]), "# here"
+    )
     short = programs.of(len(codes) - 1)
     promise = Promise(short.text, gives)
     return Offer(*PLACE, promise, verdicts, short, lambda: programs, **more)

@@ -248,12 +248,22 @@ def verify_offers(
     waiting = [offer for offer in offers if offer.verdict is None]
     if not waiting:
         return
-    with progress.steps(len(waiting), "programs run alone") as step:
-        with run_folder() as folder:
-            failed = _run(
-                waiting, jobs, compiled_into(folder / "compiled"), memory, step
-            )
-        failed = _run(failed, 1, {}, memory, lambda: None)
+    failed: list[Offer] = []
+
+    def tell(offer: Offer, outcome: _Outcome) -> None:
+        if outcome.is_good_but():
+            _note(offer)
+        else:
+            failed.append(offer)
+        step()
+
+    trials = [_Trial(offer, offer.promise.text, memory, tell) for offer in waiting]
+    with (
+        progress.steps(len(waiting), "programs run alone") as step,
+        run_folder() as folder,
+        open_workers(compiled_into(folder / "compiled")) as workers,
+    ):
+        Pool(workers, jobs).run(trials)
     if not failed:
         return
     with open_workers({}) as workers:
@@ -271,30 +281,6 @@ def compiled_into(folder: Path) -> dict[str, str]:
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
         "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
     }
-
-
-def _run(
-    offers: Sequence[Offer],
-    jobs: int,
-    variables: dict[str, str],
-    memory: float,
-    step: Callable[[], None],
-) -> list[Offer]:
-    """Run all; note those that hold, return the others."""
-    failed: list[Offer] = []
-
-    def tell(offer: Offer, outcome: _Outcome) -> None:
-        if outcome.is_good_but():
-            _note(offer)
-        else:
-            failed.append(offer)
-        step()
-
-    tasks = [_Trial(offer, offer.promise.text, memory, tell) for offer in offers]
-    if tasks:
-        with open_workers(variables) as workers:
-            Pool(workers, jobs).run(tasks)
-    return failed
 
 
 def _note(offer: Offer, added: Places = (), unstable: Iterable[str] = ()) -> None:
@@ -322,8 +308,14 @@ def _repair(offer: Offer, workers: Workers, memory: float) -> None:
         Pool(workers, 1).run([trial])
         return outcomes[0]
 
-    above = _lacking(offer)
-    short, long = attempt(()), attempt(above)
+    short = attempt(())
+    if short.is_good_but():  # something else had the machine for a moment
+        _note(offer)
+        return
+    included = {(cell + 1, line) for cell, line in offer.program.earlier}
+    every = reversed(offer.programs().above(offer.program.cell))
+    above = [place for place in every if place not in included]  # the nearest first
+    long = attempt(above)
     if long.problem is None:
         # An output that differs even after all statements above varies from run to run.
         unstable, size = long.other, 0
@@ -339,10 +331,3 @@ def _repair(offer: Offer, workers: Workers, memory: float) -> None:
     note = " | ".join(line.strip() for line in problem.strip().split("\n"))[:300]
     verdict = Verdict(word, note="" if word == VARIES else note)
     offer.verdicts.note(offer.promise, offer.what, verdict)
-
-
-def _lacking(offer: Offer) -> Places:
-    """The statements above that a program lacks, the nearest first."""
-    included = {(cell + 1, line) for cell, line in offer.program.earlier}
-    above = reversed(offer.programs().above(offer.program.cell))
-    return [place for place in above if place not in included]
