@@ -174,18 +174,6 @@ FAULTS = {
     ),
     "tags": fault(":tags: 3\n1", line=8, words="'tags' is 3 & ':tags: ["),
     "yaml": fault(":alt: a: b\n1", line=8, words="options could not be read & YAML"),
-    "kernel": fault(
-        "1",
-        line=3,
-        words="unknown kernel 'julia'",
-        front="---\nfile_format: mystnb\nkernelspec: {name: julia}\n---\n\n",
-    ),
-    "kernelspec": fault(
-        "1",
-        line=3,
-        words="'kernelspec: python3' is not a mapping & kernelspec: {name: python3}",
-        front="---\nfile_format: mystnb\nkernelspec: python3\n---\n\n",
-    ),
     "front": fault(
         "1",
         line=2,
@@ -350,7 +338,7 @@ def test_a_page_that_is_right_in_odd_ways_is_built(book):
     (docs / "one.md").write_bytes(
         f"{front}# One\r\n\r\n```{{code-cell}}\r\nx = 2\r\nx\r\n```\r\n".encode()
     )
-    book.chapter("sub/two", ":id: colab\n:outputId: abc\n1", front=FRONT)
+    book.chapter("sub/two", "1", front=FRONT)
     (docs / "four.md").write_text("---\nfile_format: mystnb\n---\n\n# No cell\n")
     book.chapter("three", "print('above')", front=FRONT)
     book.chapter(

@@ -130,8 +130,6 @@ WAYS = {
     "yaml": Way(
         "text in quotes", lambda *_: [':raises: "OSError: a"\nraise OSError("a")']
     ),
-    "kernel": Way("drop the line", front=lambda f, _: re.sub("kernelspec.*\n", "", f)),
-    "kernelspec": Way("write 'kernelspec", front=quoted("kernelspec.*")),
     "settings": Way("write 'executed_book", front=quoted("executed_book.*")),
     "limit": Way("write 'executed_book", front=quoted("executed_book.*")),
     "plain": Way("add 'file_format: mystnb'", front=lambda *_: FRONT),

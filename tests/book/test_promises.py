@@ -9,8 +9,6 @@ import time
 
 import pytest
 
-from executed_book.errors import BookError
-
 from .conftest import FRONT, TinyBook, copy_of
 from .test_settings import from_conf
 
@@ -165,8 +163,6 @@ def test_options_of_myst_nb_do_what_they_say(tmp_path):
     assert made.not_executed == ("a.md", "b/*")
     assert from_conf(tmp_path, nb_execution_timeout="2.5").cell_seconds == 2.5
     assert not from_conf(tmp_path, nb_execution_allow_errors="0").may_fail
-    with pytest.raises(BookError, match="nb_kernel_rgx_aliases is set"):
-        from_conf(tmp_path, nb_kernel_rgx_aliases={"x": "python3"})
 
 
 def test_the_command_line_gives_numbers_and_lists(book):

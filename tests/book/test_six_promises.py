@@ -111,9 +111,6 @@ FAULTS = {
     "an option's value": Fault(
         conf("executed_book_figures = 'jpeg'"), "executed_book_figures is 'jpeg'"
     ),
-    "another kernel": Fault(
-        conf("nb_kernel_rgx_aliases = {'x': 'y'}"), "nb_kernel_rgx_aliases is set"
-    ),
     "no such extension": Fault(conf("extensions += ['no_such']"), "no_such"),
     "a date": Fault(
         lambda book: None, "SOURCE_DATE_EPOCH", variables={"SOURCE_DATE_EPOCH": "soon"}

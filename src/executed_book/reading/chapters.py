@@ -16,7 +16,6 @@ from .markdown import SPAN, Stretch, running_text, stretches
 from .notebooks import NotANotebook, notebook_stretches
 from .options import (
     cell_options,
-    check_kernel,
     executes,
     front_matter,
     language_of,
@@ -126,7 +125,7 @@ def _read_markdown(text: str, reading: Reading) -> None:
         reading.check_prose(running_text(body, front_lines + 1))
         reading.read_sentences(pieces)
         return
-    reading.errors += check_kernel(front, text, path)
+    _check_language(front, path)
     pieces = stretches(body, front_lines + 1)
     for piece in pieces:
         _load(piece, path, reading.errors)
@@ -143,14 +142,19 @@ def _read_notebook(text: str, reading: Reading) -> None:
             f"not a notebook: {error}",
             "save it anew from Jupyter, or remove it",
         ) from None
-    # Whoever wrote the notebook had a kernel of some name: cells run in our Python.
-    if not language_of(metadata).lower().startswith(("python", "ipython")):
-        raise PageError(
-            *(reading.path, 1, f"its cells are written in {language_of(metadata)}"),
-            "name the page in nb_execution_excludepatterns: it is shown as it is",
-        )
+    _check_language(metadata, reading.path)
     metadata = {k: v for k, v in metadata.items() if k != "kernelspec"}
     _make_chapter(text, metadata, pieces, reading)
+
+
+def _check_language(metadata: dict[str, Any], path: Path) -> None:
+    """Refuse another language; a kernel of Python may have any name: cells run here."""
+    language = language_of(metadata)
+    if not language.lower().startswith(("python", "ipython")):
+        raise PageError(
+            *(path, 1, f"its cells are written in {language}"),
+            "name the page in nb_execution_excludepatterns: it is shown as it is",
+        )
 
 
 def _not_executing(path: Path, pieces: list[Stretch]) -> list[PageError]:

@@ -25,13 +25,10 @@ from .channel import Message
 from .fingerprint import Depends, dependencies, installed_version
 from .jobs import Job
 from .pool import Task
-from .processes import memory_of, waited_for_a_core
+from .processes import memory_of
 from .progress import Progress
 from .surroundings import Uses
 from .workers import Worker
-
-#: A busy machine lengthens the limit of a cell, to at most so many times itself.
-_AT_MOST = 4
 
 
 @dataclass(frozen=True)
@@ -65,7 +62,7 @@ class ChapterTask(Task):
         self._done: Message | None = None
         self._broken = ""
         self._too_much: tuple[str, ...] = ()
-        self._pid, self._heard, self._waited = 0, 0.0, 0.0
+        self._pid = 0
 
     def job(self) -> Job:
         self.progress.started(self.chapter.docname)
@@ -73,9 +70,7 @@ class ChapterTask(Task):
 
     def hear(self, message: Message) -> None:
         self._phase = message["at"]
-        self._heard = time.monotonic()
-        self.deadline = self._heard + self._limit
-        self._waited = waited_for_a_core(self._pid)
+        self.deadline = time.monotonic() + self._limit
         match message:
             case {"at": "begin", "pid": pid}:
                 self._pid = pid
@@ -92,11 +87,6 @@ class ChapterTask(Task):
                 self._done = message
 
     def may_go_on(self, worker: Worker) -> bool:
-        if self.deadline is not None and self._heard:
-            # Time in which the worker could run and got no core is not held against it.
-            waited = waited_for_a_core(self._pid) - self._waited
-            longest = self._heard + _AT_MOST * self._limit
-            self.deadline = min(self._heard + self._limit + max(0.0, waited), longest)
         # What is written below Python goes to a file, which must not fill the disk. A
         # character takes up to four bytes; what is over the limit by less than this is
         # found when the cell has ended.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import functools
 import hashlib
@@ -91,22 +90,9 @@ def environment_fingerprint(platform_name: str) -> str:
 
 @functools.cache
 def _executing_digest() -> str:
-    """A digest of the code that runs cells, whatever its comments say."""
+    """A digest of the code that runs cells."""
     folder = Path(__file__).parent
-    return digest([_code(folder / f"{name}.py") for name in _EXECUTING])
-
-
-def _code(path: Path) -> str:
-    tree = ast.parse(path.read_text("utf-8"))
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if isinstance(body, list) and body and _is_text(body[0]):
-            del body[0]
-    return ast.dump(tree)
-
-
-def _is_text(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    return digest([file_digest(folder / f"{name}.py") for name in _EXECUTING])
 
 
 def file_digest(path: Path) -> str | None:

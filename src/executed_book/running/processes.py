@@ -73,18 +73,6 @@ def memory_of(pid: int) -> int:
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
-def waited_for_a_core(pid: int) -> float:
-    """How long one thread of a process has waited for a core, at most (seconds).
-
-    It is 0 where the system does not say.
-    """
-    waited = [0]
-    for file in Path(f"/proc/{pid}/task").glob("*/schedstat"):
-        with contextlib.suppress(OSError):  # the thread has ended meanwhile
-            waited.append(int(file.read_text("ascii").split()[1]))
-    return max(waited) / 1e9
-
-
 def end_descendants(patience: float = 5.0) -> None:
     """Kill every descendant of this process, and wait until there are none.
 

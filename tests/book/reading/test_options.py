@@ -12,7 +12,6 @@ from executed_book.errors import PageError
 from executed_book.reading.markdown import Stretch
 from executed_book.reading.options import (
     cell_options,
-    check_kernel,
     executes,
     front_matter,
     line_of,
@@ -68,16 +67,6 @@ def test_the_line_that_begins_with_a_word():
     text = "a\n  'kernelspec': b\nkernelspec: c\n"
     assert line_of(text, "kernelspec") == 2
     assert line_of(text, "kernel") == 1
-
-
-def test_only_our_kernel_is_known():
-    text = "---\nx: 1\nkernelspec: k\n"
-    for said in (None, {}, {"name": "python3"}):
-        assert list(check_kernel({"kernelspec": said}, text, PAGE)) == []
-    [error] = check_kernel({"kernelspec": {"name": "julia"}}, text, PAGE)
-    assert (error.line, error.message) == (3, "unknown kernel 'julia'")
-    [error] = check_kernel({"kernelspec": "python3"}, text, PAGE)
-    assert error.message == "'kernelspec: python3' is not a mapping"
 
 
 @pytest.mark.parametrize(
@@ -180,12 +169,6 @@ def test_tags_are_a_list_or_words(tags):
 def test_what_a_cell_may_not_say(said, words):
     _, [error] = options(**said)
     assert error.startswith(words)
-
-
-def test_what_other_programs_note_is_left_alone():
-    fields, errors = options(outputId="a", colab={}, id="b")
-    assert errors == []
-    assert fields["tags"] == frozenset()
 
 
 def test_unknown_options_matter_only_where_the_rule_holds():

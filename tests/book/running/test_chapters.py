@@ -78,26 +78,6 @@ def test_every_message_gives_the_limit_of_a_cell_anew(monkeypatch):
     assert own.hears({"at": "begin", "pid": 0}).deadline == 163.0
 
 
-def test_time_without_a_core_is_not_held_against_a_cell_up_to_a_bound(monkeypatch):
-    waited = [7.0]
-    place = "executed_book.running.chapters"
-    monkeypatch.setattr(f"{place}.time.monotonic", lambda: 100.0)
-    monkeypatch.setattr(f"{place}.waited_for_a_core", lambda pid: waited[0])
-    worker: Any = SimpleNamespace(wrote_below=lambda: 0)
-    task = Task(cell_seconds=5.0)
-    task.deadline = 220.0  # its first word may take longer than a cell
-    assert task.may_go_on(worker)
-    assert task.deadline == 220.0
-    task.hears({"at": "cell", "number": 1})
-    for seconds, deadline in [(7.0, 105.0), (9.5, 107.5), (1000.0, 120.0)]:
-        waited[0] = seconds
-        assert task.may_go_on(worker)
-        assert task.deadline == deadline
-    task.deadline = None  # it waits for its turn
-    assert task.may_go_on(worker)
-    assert task.deadline is None
-
-
 def test_a_page_without_a_limit_is_never_late(monkeypatch):
     worker: Any = SimpleNamespace(wrote_below=lambda: 0)
     task = Task(cell_seconds=math.inf).hears({"at": "cell", "number": 1})

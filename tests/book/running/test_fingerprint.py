@@ -49,15 +49,6 @@ def test_other_variables_and_the_order_of_things_change_nothing(monkeypatch):
     assert digest([1, 2]) != digest([2, 1])
 
 
-def test_comments_in_what_executes_change_no_key(tmp_path):
-    one, other = tmp_path / "one.py", tmp_path / "other.py"
-    one.write_text('"""Said."""\ndef f():\n    "Said."\n    return 1\n')
-    other.write_text("# Why.\ndef f():\n\n    return 1  # that\n")
-    assert fingerprint._code(one) == fingerprint._code(other)
-    other.write_text("def f():\n    return 2\n")
-    assert fingerprint._code(one) != fingerprint._code(other)
-
-
 def test_a_run_depends_on_distributions_and_files_of_the_project(tmp_path):
     for name in ("data.txt", "docs/helper.py", "_build/cache.json", ".git/HEAD"):
         (tmp_path / name).parent.mkdir(exist_ok=True)

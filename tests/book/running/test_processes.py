@@ -8,12 +8,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
 
-from executed_book.running.processes import run_folder, waited_for_a_core
+from executed_book.running.processes import run_folder
 
 
 @pytest.fixture
@@ -147,21 +146,3 @@ def test_other_systems_are_asked_for_their_processes(monkeypatch):
         lambda *a, **k: subprocess.CompletedProcess(a, 0, listed),
     )
     assert processes.children() == [4711, 4712]
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says it")
-def test_who_shares_a_core_has_waited_and_who_sleeps_has_not():
-    core = f"import os; os.sched_setaffinity(0, {{{min(os.sched_getaffinity(0))}}})\n"
-    spinning = [sys.executable, "-c", f"{core}while True: pass"]
-    sleeping = [sys.executable, "-c", "import time; time.sleep(60)"]
-    processes = [subprocess.Popen(c) for c in (spinning, spinning, sleeping)]
-    try:
-        time.sleep(1.5)
-        *spun, slept = (waited_for_a_core(process.pid) for process in processes)
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
-    assert max(spun) > 0.3, "two that spin on one core"
-    assert slept < max(spun)
-    assert waited_for_a_core(processes[0].pid) == 0, "it has ended"
