@@ -1,12 +1,5 @@
 """Programs give what the page gives: run as files and pasted at the prompt."""
 
-import os
-import pty
-import re
-import select
-import subprocess
-import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -190,7 +183,7 @@ def test_what_the_last_line_becomes(code, displays, last):
     assert made.text.splitlines()[-1] == last
 
 
-# -- at a real prompt
+# -- its shape
 
 PASTED = """\
 # header
@@ -225,68 +218,6 @@ def test_pasted_text_has_the_shape_that_programs_have():
     )
     made = Programs(Page([cell]), "# header").of(0)
     assert made.text == PASTED.replace("one\n\ntwo", "one\n\n\ntwo")
-
-
-@pytest.mark.parametrize("bracketed", [False, True])
-def test_pasting_at_a_terminal(bracketed):
-    if bracketed and sys.version_info < (3, 13):
-        pytest.skip("only the prompt of Python 3.13 takes a paste as a whole")
-    shown_there = paste(PASTED, bracketed)
-    assert [
-        line for line in shown_there if line in {"one", "two", "5", "end", "no"}
-    ] == [
-        "one",
-        "two",
-        "5",
-        "end",
-    ]
-    assert not [line for line in shown_there if "Error" in line]
-
-
-def paste(text, bracketed):
-    """Pastes into `python` at a pseudo-terminal; the lines that it then showed."""
-    basic = {} if bracketed else {"PYTHON_BASIC_REPL": "1"}
-    terminal, theirs = pty.openpty()
-    child = subprocess.Popen(
-        [sys.executable, "-q"],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        env={
-            **os.environ,
-            **basic,
-            "TERM": "xterm",
-            "PYTHONSTARTUP": "",
-            "NO_COLOR": "1",
-        },
-        start_new_session=True,
-    )
-    os.close(theirs)
-    try:
-        read_until(terminal, ">>> ")
-        typed = f"\x1b[200~{text}\x1b[201~\n" if bracketed else text
-        os.write(terminal, typed.encode())
-        os.write(terminal, b"\nprint('all' + 'done')\n")
-        output = read_until(terminal, "alldone")
-        os.write(terminal, b"exit()\n")
-        read_until(terminal, None)
-    finally:
-        os.close(terminal)
-        child.wait(timeout=20)
-    plain = re.sub(r"\x1b\[[0-9;?>=]*[A-Za-z]|\x1b[=>]", "", output)
-    return [line.strip() for line in plain.replace("\r", "\n").split("\n")]
-
-
-def read_until(terminal, mark, limit=20.0):
-    output, end = "", time.monotonic() + limit
-    while mark is None or mark not in output:
-        if not select.select([terminal], [], [], max(0, end - time.monotonic()))[0]:
-            raise TimeoutError(output)
-        try:
-            output += os.read(terminal, 4096).decode(errors="replace")
-        except OSError:  # the terminal has closed
-            break
-    return output
 
 
 def test_a_program_with_code_that_does_not_parse():

@@ -281,21 +281,6 @@ def test_two_builds_at_once_both_succeed(book):
 # -- the command line
 
 
-def test_a_page_that_sphinx_warns_about_is_not_published(book):
-    book.index("fine")
-    book.chapter("fine", "1")
-    book.built()
-    before = book.html("fine")
-    book.page("fine", "# Fine\n\n{ref}`nowhere` and `` x ``.\n")
-    output = book.refused("build")
-    assert re.search(r"fine\.md:3: WARNING: undefined label: 'nowhere'", output)
-    assert book.html("fine") == before
-    # The unfinished rendering is not built upon.
-    book.page("fine", "# Fine again\n")
-    book.built()
-    assert "Fine again" in book.html("fine")
-
-
 def test_a_warning_names_the_line_of_the_page(book):
     """In each of the stretches that cells divide a page into."""
     lines = [

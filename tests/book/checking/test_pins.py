@@ -94,19 +94,6 @@ def test_what_differs_fails_at_its_line(pinned, changes):
         assert [word for word in words if word not in said] == []
 
 
-def test_rounding_is_tolerated(pinned):
-    replace(pins(pinned), "0.42857142857142855", "0.428571")
-    pinned.executed()
-
-
-def test_an_output_that_changes_by_itself_cannot_be_pinned(pinned):
-    pinned.chapter("one", "import time\nprint(time.time_ns())")
-    before = pins(pinned).read_text()
-    output = pinned.refused("pin")
-    assert "docs/one.md:9: cell 1 gave two outputs in two runs" in output
-    assert pins(pinned).read_text() == before
-
-
 # -- one run at a time
 
 
