@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
 import signal
 import subprocess
@@ -249,23 +247,6 @@ def test_a_killed_builder_leaves_no_process_and_no_folder(long_book, place):
     assert left(place) == []
     long_book.chapter("second", "print('two')")
     long_book.built()
-
-
-@ON_LINUX
-def test_what_could_not_be_cleared_away_is_at_the_next_start(long_book, place):
-    """Where something runs; when the builder and what forks are killed at once."""
-    process = long_book.start("build", **place)
-    wait_for(long_book.root / "started")
-    process.send_signal(signal.SIGSTOP)
-    for pid in marked(place[MARK]):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-    process.communicate()
-    assert left(place), "nobody was there to clear away"
-    # Where all runs are kept, nothing starts that needs a folder.
-    long_book.chapter("second", "print('not kept')")
-    long_book.built(**place)
-    assert left(place) == []
 
 
 def test_two_builds_at_once_both_succeed(book):

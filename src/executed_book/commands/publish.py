@@ -1,21 +1,18 @@
 """Replacing the published site by the new build.
 
 Nothing is deleted that no build made: the folder is only ever replaced if it is empty,
-absent, or a site whose every file a build wrote. Where the system can swap two folders
-in one step, there is no moment without a site.
+absent, or a site whose every file a build wrote.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import errno
 import fcntl
 import json
 import os
 import shutil
-import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from sphinx.util.matching import Matcher
@@ -77,25 +74,20 @@ class Site:
         return work.is_dir() and (not any(work.iterdir()) or (work / "lock").exists())
 
     @contextlib.contextmanager
-    def work_alone(self) -> Iterator[None]:
-        """Have the work folder for oneself; the lock ends with its owner."""
+    def work_alone(self, waits: Callable[[], None] = lambda: None) -> Iterator[None]:
+        """Have the work folder for oneself; the lock ends with its owner.
+
+        `waits` is called where another build has it now.
+        """
         self.work.mkdir(parents=True, exist_ok=True)
         with (self.work / "lock").open("a") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                waits()
+                fcntl.flock(lock, fcntl.LOCK_EX)
             self._recover()
             yield
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether another build is at work here."""
-        try:
-            with (self.work / "lock").open("a") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        except OSError:
-            return False
-        return False
 
     def _recover(self) -> None:
         """Put back a site that was moved away by a build that then was killed."""
@@ -133,7 +125,7 @@ class Site:
         output = self.output
         if not output.exists():
             new.rename(output)
-        elif not _swap(new, output):
+        else:
             output.rename(old)
             try:
                 new.rename(output)
@@ -202,22 +194,3 @@ def _copy(finished: Path, new: Path) -> None:
     except shutil.Error as several:
         # It collects what went wrong, as (source, destination, reason).
         raise OSError(errno.EIO, str(several.args[0][0][2])) from None
-
-
-_AT_FDCWD, _EXCHANGE = -100, 2
-_RENAME_SWAP = 2
-
-
-def _swap(one: Path, other: Path) -> bool:
-    """Exchange two folders in one step; False where the system has no such step."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    names = os.fsencode(one), os.fsencode(other)
-    if sys.platform == "linux" and hasattr(libc, "renameat2"):
-        failed = libc.renameat2(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _EXCHANGE)
-    elif sys.platform == "darwin" and hasattr(libc, "renamex_np"):
-        failed = libc.renamex_np(names[0], names[1], _RENAME_SWAP)
-    else:
-        return False
-    if failed and ctypes.get_errno() not in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP):
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-    return not failed

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import threading
 from pathlib import Path
 
 import pytest
@@ -121,30 +120,7 @@ def made_site(folder: Path, text: str) -> Path:
     return folder
 
 
-def test_there_is_no_moment_without_a_site(tmp_path):
-    site = working(tmp_path / "html")
-    site.publish(made_site(tmp_path / "one", "one"))
-    other = made_site(tmp_path / "other", "other")
-    missing, stop = [], threading.Event()
-
-    def look() -> None:
-        while not stop.is_set():
-            try:
-                (site.output / "index.html").read_bytes()
-            except OSError as error:
-                missing.append(error)
-
-    reader = threading.Thread(target=look)
-    reader.start()
-    for _ in range(100):
-        site.publish(other)
-    stop.set()
-    reader.join()
-    assert not missing
-
-
-def test_where_two_folders_cannot_be_swapped_they_change_places(tmp_path, monkeypatch):
-    monkeypatch.setattr(publish, "_swap", lambda one, other: False)
+def test_a_site_takes_the_place_of_the_old_one(tmp_path):
     site = working(tmp_path / "html")
     for text in ("one", "two"):
         site.publish(made_site(tmp_path / text, text))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import subprocess
@@ -26,37 +25,6 @@ def test_a_folder_goes_when_what_it_is_for_fails(temporary):
     with pytest.raises(KeyError), run_folder():
         raise KeyError
     assert list(temporary.iterdir()) == []
-
-
-def left_behind(temporary: Path, name: str) -> Path:
-    folder = temporary / name
-    (folder / "1").mkdir(parents=True)
-    return folder
-
-
-def test_what_a_killed_owner_left_is_removed_and_what_is_in_use_is_not(temporary):
-    dead = left_behind(temporary, "executed-book-run-dead")
-    alive = left_behind(temporary, "executed-book-run-alive")
-    foreign = left_behind(temporary, "another-book")
-    link = temporary / "executed-book-run-link"
-    link.symlink_to(foreign)
-    lock = os.open(alive, os.O_RDONLY)
-    fcntl.flock(lock, fcntl.LOCK_EX)
-    with run_folder():
-        assert not dead.exists()
-    os.close(lock)
-    assert (alive / "1").exists()
-    assert (foreign / "1").exists()
-    assert link.is_symlink()
-
-
-def test_a_removal_that_was_cut_off_is_ended_at_the_next_start(temporary):
-    with run_folder() as folder:
-        (folder / "1").mkdir()
-    folder.mkdir()
-    (folder / "rest").touch()
-    with run_folder():
-        assert not folder.exists()
 
 
 def test_a_folder_goes_also_where_a_killed_process_still_wrote(temporary, monkeypatch):
