@@ -26,7 +26,7 @@ _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _IS_LINUX = sys.platform == "linux"
 
 #: How the folders of runs are called, below the system's temporary one.
-_PREFIX = "executed-book-run-"
+_PREFIX = "executed-book-"
 
 
 def die_with_parent() -> None:

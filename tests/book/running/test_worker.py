@@ -28,18 +28,18 @@ CELLS = (
 
 
 def talk(
-    folder: Path, made: Chapter, turns: int = 9, **settings: Any
+    run: Path, made: Chapter, turns: int = 9, runs_in: str = "page"
 ) -> list[dict[str, Any]]:
     """All that a worker says that gets its turn so many times."""
-    folder.mkdir()
-    source = folder.parent / "docs"
-    write_job((made, Settings(source, folder / "cache", **settings)), folder)
-    (folder / "fresh").touch()
+    run.mkdir()
+    settings = Settings(run.parent / "docs", run / "cache", folder=runs_in)
+    write_job((made, settings), run)
+    (run / "fresh").touch()
     ours, theirs = socket.socketpair()
-    files = [(folder / name).open("a+b") for name in BELOW.values()]
+    files = [(run / name).open("a+b") for name in BELOW.values()]
     channel = Channel(ours)
     process = subprocess.Popen(
-        [*python_running("worker"), str(folder), str(theirs.fileno())],
+        [*python_running("worker"), str(run), str(theirs.fileno())],
         pass_fds=[theirs.fileno()],
         stdin=subprocess.DEVNULL,
         stdout=files[0],
@@ -114,13 +114,13 @@ def test_a_worker_tells_where_it_ran_and_what_it_used(said):
 
 
 def test_a_worker_without_a_turn_ends(tmp_path):
-    said = talk(tmp_path / "run", chapter(*CELLS), turns=0, folder="empty")
+    said = talk(tmp_path / "run", chapter(*CELLS), turns=0, runs_in="empty")
     assert [m["at"] for m in said] == ["begin", "turn"]
     assert list((tmp_path / "run" / "work").iterdir()) == []
 
 
 def test_a_chapter_that_breaks_the_shell_is_told_with_a_traceback(tmp_path):
     cell = "from IPython import get_ipython\nget_ipython().compile = None\n"
-    said = talk(tmp_path / "run", chapter(cell, "1"), folder="empty")
+    said = talk(tmp_path / "run", chapter(cell, "1"), runs_in="empty")
     assert said[-1]["at"] == "broken"
     assert "AttributeError: 'NoneType' object has no attribute" in said[-1]["text"]
