@@ -232,7 +232,6 @@ PAGES: dict[str, tuple[str, int, str]] = {
         14,
         "NameError",
     ),
-    "eval": (f"{VALUE}{CELL}Is {{eval}}`x`.\n", 12, "write {value}`x`"),
     "number": (f"{VALUE}{CELL}It is 3.2 times faster.\n", 12, "typed by hand"),
 }
 

@@ -25,7 +25,7 @@ from .options import (
 from .prose import check_prose
 from .sentences import SentenceReader
 
-_ROLES = frozenset({"value", "measured", "eval"})
+_ROLES = frozenset({"value", "measured"})
 
 
 @dataclass
@@ -184,7 +184,7 @@ def _make_chapter(
     may_raise = of_myst_nb(metadata).get("execution_allow_errors") is True
     for piece in pieces:
         if piece.kind != "code":
-            values = _values(piece.running, path, reading.errors)
+            values = _values(piece.running)
             parts.append(Prose(piece.text, piece.line, piece.kind, piece.options))
             _attach(values, parts, reading)
             reading.check_prose(piece.running)
@@ -219,30 +219,19 @@ def _attach(values: list[Value], parts: list[Prose | Cell], reading: Reading) ->
         reading.errors.append(PageError(reading.path, value.line, what, hint))
 
 
-def _values(
-    running: Iterable[tuple[int, str]], path: Path, errors: list[PageError]
-) -> list[Value]:
+def _values(running: Iterable[tuple[int, str]]) -> list[Value]:
     """The value roles of a stretch of running text."""
     numbered = list(running)
     text = "\n".join(content for _, content in numbered)
-    values = []
-    for span in SPAN.finditer(text):
-        if span["role"] not in _ROLES:
-            continue
-        line = numbered[text.count("\n", 0, span.start())][0]
-        if span["role"] == "eval":
-            errors.append(
-                PageError(
-                    path,
-                    line,
-                    f"{span[0]} asks a running kernel, and there is none",
-                    f"write {{value}}`{span['text']}`, which is evaluated after"
-                    " the cell above",
-                )
-            )
-            continue
-        values.append(Value(span["role"], " ".join(span["text"].split()), line))
-    return values
+    return [
+        Value(
+            span["role"],
+            " ".join(span["text"].split()),
+            numbered[text.count("\n", 0, span.start())][0],
+        )
+        for span in SPAN.finditer(text)
+        if span["role"] in _ROLES
+    ]
 
 
 def _load(piece: Stretch, path: Path, errors: list[PageError]) -> None:

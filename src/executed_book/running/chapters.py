@@ -23,12 +23,11 @@ from ..model import (
 from ..settings import Settings
 from .channel import Message
 from .fingerprint import Depends, dependencies, installed_version
-from .jobs import Job
 from .pool import Task
 from .processes import memory_of
 from .progress import Progress
 from .surroundings import Uses
-from .workers import Worker
+from .workers import Job, Worker
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,9 @@ PRELOAD = (
     "IPython.core.interactiveshell",
 )
 
+#: What a worker is to do is in this file in its folder.
+JOB = "job.pickle"
+
 #: What the worker writes below Python goes to these files in its folder.
 BELOW = {1: "below-stdout", 2: "below-stderr"}
 

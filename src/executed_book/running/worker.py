@@ -12,6 +12,7 @@ wait: `{"at": "cell", "number": 3}`. Before each cell it asks for the machine
 from __future__ import annotations
 
 import os
+import pickle
 import socket
 import sys
 import traceback
@@ -21,10 +22,9 @@ from typing import Any
 from ..model import CellResult, Chapter, to_plain
 from ..settings import Settings
 from .channel import Channel
-from .jobs import read_job
 from .outputs import OutputLimit, Outputs
 from .processes import die_with_parent
-from .server import BELOW
+from .server import BELOW, JOB
 from .stderr import told_apart
 from .surroundings import Uses, note_uses
 
@@ -37,7 +37,8 @@ _FORKED = "a forked process went on past the end of the cell; end it with os._ex
 
 def work(folder: Path, channel: int) -> None:
     """Do the job in `folder`, speak over `channel`, and end this process."""
-    job = read_job(folder)
+    job: tuple[Chapter, Settings] | str
+    job = pickle.loads((folder / JOB).read_bytes())
     place = folder / "work"
     place.mkdir()
     if not isinstance(job, str) and job[1].folder == "page":

@@ -75,16 +75,6 @@ def test_sentences_are_read_on_pages_of_either_kind(tmp_path):
         assert (sentence.text, sentence.checks) == ("Every one.", ("a",))
 
 
-def test_a_role_that_needs_a_running_kernel_is_refused(tmp_path):
-    reading = read(tmp_path, FRONT + "\nIt is {eval}`x`.\n")
-    [(line, message, hint)] = told(reading)
-    assert (line, message) == (
-        5,
-        "{eval}`x` asks a running kernel, and there is none",
-    )
-    assert "write {value}`x`" in hint
-
-
 def test_a_cell_may_stand_in_a_file_of_its_own(tmp_path):
     (tmp_path / "cell.py").write_text("x = 3\n\n")
     text = FRONT + "```{code-cell}\n:load: cell.py\n```\n"

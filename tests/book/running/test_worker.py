@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import socket
 import subprocess
 from pathlib import Path
@@ -11,8 +12,7 @@ import pytest
 
 from executed_book.model import Cell, Chapter, Value
 from executed_book.running.channel import Channel
-from executed_book.running.jobs import write_job
-from executed_book.running.server import BELOW, python_running
+from executed_book.running.server import BELOW, JOB, python_running
 from executed_book.running.workers import worker_environment
 from executed_book.settings import Settings
 
@@ -33,7 +33,7 @@ def talk(
     """All that a worker says that gets its turn so many times."""
     run.mkdir()
     settings = Settings(run.parent / "docs", run / "cache", folder=runs_in)
-    write_job((made, settings), run)
+    (run / JOB).write_bytes(pickle.dumps((made, settings)))
     (run / "fresh").touch()
     ours, theirs = socket.socketpair()
     files = [(run / name).open("a+b") for name in BELOW.values()]
