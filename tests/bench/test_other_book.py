@@ -59,7 +59,7 @@ def test_what_is_kept_of_a_book(repository, tmp_path):
     assert found["pages"] == {"executed_book": 4, "MyST-NB": 4}
     programs = found["programs"]
     assert (programs["pages"], programs["of"]) == (2, 2)
-    assert (programs["held"], programs["needs files"]) == (2, 2), "cell and script"
+    assert (programs["held"], programs["needs files"]) == (1, 1)
     assert programs["offered"] == 1
     for seconds in found["seconds"].values():
         assert all(value > 0 for value in seconds.values())

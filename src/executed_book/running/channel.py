@@ -1,4 +1,4 @@
-"""Messages between the builder and a worker: plain data in JSON, over a socket."""
+"""What a worker and the builder share: names of files, messages over a socket."""
 
 from __future__ import annotations
 
@@ -10,6 +10,12 @@ from typing import Any
 
 #: Made before any cell runs, which may set `json.dumps` to something else.
 as_json = json.JSONEncoder().encode
+
+#: What a worker is to do is in this file in its folder.
+JOB = "job.pickle"
+
+#: What the worker writes below Python goes to these files in its folder.
+BELOW = {1: "below-stdout", 2: "below-stderr"}
 
 #: One message: `at` says which, and with it what else there is; see `worker`.
 Message = dict[str, Any]

@@ -7,11 +7,10 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from .channel import Message
+from .channel import BELOW, Message
 from .pool import Task
 from .processes import memory_of
 from .script import RAISED
-from .server import BELOW
 from .workers import Worker
 
 #: A program may write this much before it is ended (characters).

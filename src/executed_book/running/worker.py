@@ -21,10 +21,9 @@ from typing import Any
 
 from ..model import CellResult, Chapter, to_plain
 from ..settings import Settings
-from .channel import Channel
+from .channel import BELOW, JOB, Channel
 from .outputs import OutputLimit, Outputs
 from .processes import die_with_parent
-from .server import BELOW, JOB
 from .stderr import told_apart
 from .surroundings import Uses, note_uses
 

@@ -19,9 +19,9 @@ from pathlib import Path
 from ..errors import BookError
 from ..model import Chapter
 from ..settings import Settings
-from .channel import Channel
+from .channel import BELOW, JOB, Channel
 from .processes import run_folder
-from .server import BELOW, JOB, python_running
+from .server import python_running
 
 #: A chapter to run cell by cell, or the text of a program to run as a whole.
 Job = tuple[Chapter, Settings] | str

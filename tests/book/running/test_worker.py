@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from executed_book.model import Cell, Chapter, Value
-from executed_book.running.channel import Channel
-from executed_book.running.server import BELOW, JOB, python_running
+from executed_book.running.channel import BELOW, JOB, Channel
+from executed_book.running.server import python_running
 from executed_book.running.workers import worker_environment
 from executed_book.settings import Settings
 
