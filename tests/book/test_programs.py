@@ -107,16 +107,6 @@ def test_programs_at_the_prompt_show_what_the_page_shows(name, executed):
     assert not [r.stdout for r in runs if "prompt" in r.stdout]
 
 
-def test_programs_are_shorter_than_all_lines_above():
-    above = kept = 0
-    for cells in PAGES.values():
-        page = Page(cells)
-        for k in range(len(cells)):
-            above += sum(s.cell < k for s in page.statements)
-            kept += len(page.needed(k))
-    assert kept < 0.4 * above
-
-
 def test_a_dropped_statement_is_found(executed):
     """The check that all others rest on can fail."""
     made = programs("arrays", executed)

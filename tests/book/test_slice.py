@@ -1,13 +1,9 @@
 """Which statements a cell needs: one small page for each rule."""
 
-import ast
-import symtable
-
 import pytest
 
 from executed_book.programs import NoFaithfulProgram, Page, Programs, SourceCell
 from executed_book.programs.cells import parse
-from executed_book.programs.names import bound_names
 
 
 def cells(*codes):
@@ -326,78 +322,6 @@ def test_what_is_refused_elsewhere_does_not_concern_a_cell():
 )
 def test_magics_become_the_code_they_run(code, plain):
     assert list(parse(SourceCell(code)).lines) == plain
-
-
-# The standard library's own view of scopes, for the rules that we had to write.
-
-SCOPES = """\
-def f(a, *b, c=d, **e):
-    g = a
-    return g + h
----
-class A(B):
-    x = y
-    def m(self):
-        return x + z
----
-def f():
-    return [a + i for i in b if i for j in c], {k: v for k, v in zip(a, b)}
----
-def f():
-    def g():
-        return a + b
-    b = 1
-    return g
----
-f = lambda x: x + y
----
-def f():
-    global n
-    n = m
----
-def f():
-    try:
-        pass
-    except E as e:
-        return e
-    import k.l
-    return k, [w := 1 for _ in q], w
----
-match s:
-    case {'a': a, **rest}:
-        def f():
-            return rest, t
----
-def f():
-    match s:
-        case [a, *b] | C(x=a, y=b):
-            return a, b
----
-def f():
-    with a as (b, c), d as e.f:
-        for b[c], g in h:
-            del g
-    i: j = k
-    return g
-"""
-
-
-@pytest.mark.parametrize("code", SCOPES.split("---\n"))
-def test_what_a_page_binds_agrees_with_symtable(code):
-    """The names that statements bind, and those that they need, agree with Python's."""
-    table = symtable.symtable(code, "", "exec")
-    found = set(bound_names(ast.parse(code).body))
-    assert found == _bound(table)
-
-
-def _bound(table):
-    """The names of the page that a statement binds, in functions of it too."""
-    found = set()
-    for symbol in table.get_symbols():
-        is_page = table.get_type() == "module" or symbol.is_declared_global()
-        if is_page and (symbol.is_assigned() or symbol.is_imported()):
-            found.add(symbol.get_name())
-    return found.union(*(_bound(child) for child in table.get_children()))
 
 
 def test_a_decorator_of_the_pages_own_object_changes_it():
