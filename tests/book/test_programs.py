@@ -219,8 +219,8 @@ def test_a_program_with_code_that_does_not_parse():
 # -- running
 
 
-def test_what_reads_the_environment_starts_without_jax():
-    made = Programs(Page(PAGES["environment"]), HEADER).of(2)
+def test_what_reads_the_environment_starts_without_jax(executed):
+    made = programs("environment", executed)[2]
     assert sets_environment(made.text)
     assert made.text.index("os.environ") < made.text.index("import jax")
     assert [r.shown for r in run_programs([made.text], fresh=[0])] == ["3"]
