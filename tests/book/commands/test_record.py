@@ -222,7 +222,7 @@ def error(message: str, detail: str = "") -> PageError:
         ),
         (
             error("cell 3 raised E; not looked at, since they need it: 4", "E: a"),
-            "raised: E: a",
+            "raised: E: a; not looked at, since they need it: 4",
         ),
         (error("cell 3 writes to stderr", "careful"), "writes to stderr: careful"),
         (error("odd " * 100), ("odd " * 50)),
