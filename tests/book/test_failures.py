@@ -220,7 +220,7 @@ PAGES: dict[str, tuple[str, int, str]] = {
     "value-first": (
         f"{VALUE}Is {{value}}`y`.\n\n{CELL}",
         7,
-        "stands above the first cell & write it below",
+        "stands above the first cell",
     ),
     "value-late": (
         f"{VALUE}{CELL}Is {{value}}`time.sleep(60)`.\n",
