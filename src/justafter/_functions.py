@@ -22,12 +22,7 @@ _DEEPEST = 32
 
 
 def is_jitted(fn: Any) -> bool:
-    """Whether a callable can lower itself, as those of `jax.jit` and its wrappers can.
-
-    >>> import jax
-    >>> is_jitted(jax.jit(abs)), is_jitted(abs)
-    (True, False)
-    """
+    """Whether a callable can lower itself, as a `jax.jit` can."""
     return callable(fn) and callable(getattr(fn, "lower", None))
 
 
@@ -40,31 +35,14 @@ def unbound(fn: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
     """A jitted method, or a partial of a jit, as the jit itself with all arguments."""
     if inspect.ismethod(fn) and is_jitted(fn.__func__):
         return fn.__func__, (fn.__self__, *args)
-    if is_partial(fn) and is_jitted(fn.func) and not fn.keywords:
+    if isinstance(fn, functools.partial) and is_jitted(fn.func) and not fn.keywords:
         return fn.func, (*fn.args, *args)
     return fn, args
 
 
-def is_partial(fn: Any) -> bool:
-    """Whether a callable is a partial: Python's, or a library's that is made alike.
-
-    >>> is_partial(functools.partial(max, 1)), is_partial(max)
-    (True, False)
-    """
-    if isinstance(fn, functools.partial):
-        return True
-    names = ("func", "args", "keywords")
-    return (
-        not isinstance(fn, type)
-        and type(fn).__name__.lower().startswith("partial")
-        and all(hasattr(fn, name) for name in names)
-        and callable(fn.func)
-    )
-
-
 def inner(fn: Any) -> Any:
     """Unwrap one layer of a callable; None at the bottom."""
-    if is_partial(fn):
+    if isinstance(fn, functools.partial):
         return fn.func
     if inspect.ismethod(fn):
         return fn.__func__
@@ -108,7 +86,7 @@ def code_of(fn: Any) -> CodeType | None:
 
 def name_of(fn: Any) -> str:
     """A name for a callable: its own, or that of what a partial calls."""
-    while is_partial(fn):
+    while isinstance(fn, functools.partial):
         fn = fn.func
     if is_jitted(fn) and not hasattr(fn, "__name__"):
         fn = unjitted(fn)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from .._internals import _stages
 from ._hlo import Module, Raw, parse
@@ -19,18 +20,19 @@ def of_kernels(hlo: str, kernels: Sequence[Kernel]) -> tuple[Costs, ...]:
     return tuple(_of(module, module.by_name.get(one.name)) for one in kernels)
 
 
-def summed(kernels: Sequence[Kernel], each: Sequence[Costs]) -> Costs:
+def summed(kernels: Sequence[Kernel], each: Sequence[Costs], rest: Costs) -> Costs:
     """What some kernels cost in one call, from the costs of `each` for one run."""
     known = [
         (one.runs, each[one.index])
         for one in kernels
         if one.runs is not None and each[one.index].bytes_accessed is not None
     ]
-    flops, accessed, special = (
+    flops, accessed = (
         sum((runs * (getattr(cost, name) or 0.0) for runs, cost in known), 0.0)
-        for name in ("flops", "bytes_accessed", "transcendentals")
+        for name in ("flops", "bytes_accessed")
     )
-    return Costs(flops, accessed, special, unknown=len(kernels) - len(known))
+    unknown = len(kernels) - len(known)
+    return replace(rest, flops=flops, bytes_accessed=accessed, unknown=unknown)
 
 
 def _of(module: Module, raw: Raw | None) -> Costs:
@@ -38,12 +40,12 @@ def _of(module: Module, raw: Raw | None) -> Costs:
     if raw is None or raw.opcode == "custom-call":
         return Costs()
     report = _stages.estimate(alone(module, raw))
-    keys = ("flops", "bytes accessed", "transcendentals")
+    keys = ("flops", "transcendentals", "bytes accessed")
     figures = [float((report or {}).get(key, 0.0)) for key in keys]
     if report is None or min(figures) < 0:
         return Costs()
-    flops, accessed, special = figures
-    return Costs(flops, accessed - _not_gathered(module, raw), special)
+    flops, special, accessed = figures
+    return Costs(flops + special, accessed - _not_gathered(module, raw))
 
 
 def _not_gathered(module: Module, raw: Raw) -> int:

@@ -25,8 +25,8 @@ from ._text import (
 if TYPE_CHECKING:
     from . import Lens
 
-# A column longer than this is folded; kernels are open where there are few.
-_HEAD, _OPEN_KERNELS = 60, 6
+# Kernels are open where there are this many or fewer.
+_OPEN_KERNELS = 6
 # Beside an equation there is room for one word; the rest is below the kernels.
 _LABELS = {"unused": "unused", "gone": "gone", "folded": "folded", "unknown": "?"}
 # A lens of more instructions than this is shown without those in its kernels.
@@ -147,21 +147,21 @@ def nested(
 
 
 def _jaxpr(view: Lens, family: _Family) -> str:
-    """Write the equations, folded where there are many."""
+    """Write the equations."""
     lines = [
-        _header(*item) if isinstance(item, tuple) else _equation(item, family)
+        _header(*item) if isinstance(item, tuple) else _equation(item, view, family)
         for item in equations(view)
     ]
     first = _header(0, f"in {view.inputs or 'nothing'}")
     if view.constants:
         first += _header(0, f"const {view.constants}")
-    return first + _folded(lines, "lines") + _header(0, f"out {view.results}")
+    return first + "".join(lines) + _header(0, f"out {view.results}")
 
 
-def _equation(eqn: Equation, family: _Family) -> str:
+def _equation(eqn: Equation, view: Lens, family: _Family) -> str:
     """Write one equation: number, text, and the kernels or the fate."""
     depth = f' style="--d:{eqn.depth}"' if eqn.depth else ""
-    words = escape(fate(eqn))
+    words = escape(fate(eqn, view))
     label = _LABELS.get(eqn.fate, words)
     text = escape(eqn.text).replace(" = ", ' <i class="ja-eq">=</i> ', 1)
     return (
@@ -169,17 +169,6 @@ def _equation(eqn: Equation, family: _Family) -> str:
         f'data-p="{escape(eqn.primitive)}" data-f="{words}"{depth}>'
         f"<b>{eqn.index}</b><code>{text}</code>"
         f"{f'<i>{label}</i>' if label else ''}</div>"
-    )
-
-
-def _folded(lines: list[str], noun: str) -> str:
-    """Show the first lines, and the rest folded."""
-    if len(lines) <= _HEAD + 10:
-        return "".join(lines)
-    label = f"{noun} {_HEAD + 1} to {len(lines)}"
-    return (
-        f'{"".join(lines[:_HEAD])}<details class="ja-fold"><summary>{label}</summary>'
-        f"{''.join(lines[_HEAD:])}</details>"
     )
 
 
@@ -193,7 +182,7 @@ def _hlo(view: Lens) -> str:
         lines.append('<p class="ja-none">No kernel: nothing is left to compute.</p>')
     if any(one.inferred for one in view.kernels):
         lines.append(f'<p class="ja-none">{escape(INFERRED)}</p>')
-    return _folded(lines, "rows")
+    return "".join(lines)
 
 
 def _kernel(one: Kernel, view: Lens) -> str:
@@ -211,7 +200,7 @@ def _kernel(one: Kernel, view: Lens) -> str:
         for line in one.instructions
     )
     if is_large:
-        inside = '<p class="ja-none">The text of the program, .hlo, has them.</p>'
+        inside = '<p class="ja-none">Too many instructions to show.</p>'
     depth = f' style="--d:{len(one.where)}"' if one.where else ""
     return (
         f'<details class="ja-k"{" open" if is_open else ""}{depth}>'

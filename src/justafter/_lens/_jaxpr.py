@@ -49,11 +49,7 @@ class Namer:
 
 
 def letters(number: int) -> str:
-    """Write a number in the digits a to z.
-
-    >>> letters(0), letters(25), letters(26)
-    ('a', 'z', 'ba')
-    """
+    """Write a number in the digits a to z."""
     head, digit = divmod(number, 26)
     return (letters(head) if head else "") + chr(ord("a") + digit)
 
@@ -92,8 +88,7 @@ def opened(jaxpr: Any) -> Any:
 class Collector:
     """Walks a jaxpr in order and keeps one Equation for each it meets.
 
-    `equations` has those of an inner jaxpr after the equation that holds it; `results`
-    are the equations that make the outermost jaxpr's results.
+    `equations` has those of an inner jaxpr after the equation that holds it.
     """
 
     def __init__(
@@ -109,7 +104,7 @@ class Collector:
         self._reads: list[list[set[int]]] = []
         self.constants = self._namer.typed(jaxpr.constvars)
         self.inputs = self._namer.typed(jaxpr.invars)
-        self.results = set[int]().union(*self._walk(jaxpr, []))
+        self._walk(jaxpr, [])
         self.outputs = self._results(jaxpr)
 
     def reads(self) -> list[set[int]]:

@@ -20,13 +20,13 @@ from ._trace import Program
 def timed(
     program: Program, kernels: Sequence[Kernel], args: Any, kwargs: Any, calls: int
 ) -> tuple[float | None, ...]:
-    """See :meth:`Lens.timed`."""
+    """Seconds for each kernel in one call, the median; None where it has no time."""
     if type(calls) is not int or calls < 1:
         raise ValueError(f"calls must be 1 or more, got {calls!r}")
     leaves = jax.tree.leaves((args, kwargs))
     if any(isinstance(leaf, jax.ShapeDtypeStruct) for leaf in leaves):
         raise TypeError(
-            "timed runs the program, so it needs arrays with values: "
+            "table runs the program, so it needs arrays with values: "
             "a jax.ShapeDtypeStruct has none"
         )
 

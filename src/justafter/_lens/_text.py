@@ -23,11 +23,7 @@ _WIDTH, _MEMBERS = 68, 12
 
 
 def count(number: int, noun: str) -> str:
-    """Write a number with its noun.
-
-    >>> count(1, "kernel"), count(1200, "kernel")
-    ('1 kernel', '1,200 kernels')
-    """
+    """Write a number with its noun."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
@@ -42,7 +38,7 @@ def summary(view: Lens) -> list[str]:
         f"{count(len(view.primitives), 'primitive')} in",
         *[f"{gone:,} gone"] * bool(gone),
         f"{count(len(view.kernels), 'kernel')} out",
-        figure(costs.operations, "FLOP"),
+        figure(costs.flops, "FLOP"),
         f"{figure(costs.bytes_accessed, 'byte')} accessed",
         *[f"{count(costs.unknown, 'kernel')} of unknown cost"] * bool(costs.unknown),
         *[f"on each of {costs.devices} devices"] * (costs.devices > 1),
@@ -55,36 +51,28 @@ def compile_time(costs: Costs) -> str:
     return f"{seconds * 1e3:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
 
 
-def fate(eqn: Equation) -> str:
+def fate(eqn: Equation, view: Lens) -> str:
     """Say what became of an equation: its kernels, or why it has none."""
     if not eqn.kernels:
         return FATES.get(eqn.fate, "")
-    extra = len(eqn.kernels) - 4
-    names = " ".join(f"k{k}" for k in eqn.kernels[:4])
-    return names + (f" and {extra} more" if extra > 0 else "")
+    few = [view.kernels[k] for k in eqn.kernels[:4]]
+    names = " ".join(f"{'~' * (eqn.index in k.inferred)}k{k.index}" for k in few)
+    extra = len(eqn.kernels) - len(few)
+    return names + (f" and {extra} more" if extra else "")
 
 
 def render(view: Lens) -> str:
-    """Write the three columns one below the other."""
+    """Write the summary, and the equations with their kernels."""
     lines = [
         *(f"lens of {view.name} on {view.platform}", " | ".join(summary(view))),
-        *(f"compiled in {compile_time(view.costs)}", *view.notes, "", "Python source"),
-        *_source_lines(view),
-        *("", "jaxpr", f"  in  {view.inputs}"),
+        *(f"compiled in {compile_time(view.costs)}", *view.notes, ""),
+        f"  in  {view.inputs}",
         *[f"  const {view.constants}"] * bool(view.constants),
         *_equation_lines(view),
-        *(f"  out {view.results}", "", "optimized HLO", *_kernel_lines(view)),
+        f"  out {view.results}",
+        *[INFERRED] * any(kernel.inferred for kernel in view.kernels),
     ]
     return "\n".join(line.rstrip() for line in lines)
-
-
-def _source_lines(view: Lens) -> Iterator[str]:
-    if not view.source:
-        yield "  (none)"
-    for piece in view.source:
-        yield f"  {piece.file}"
-        for number, line in enumerate(piece.text.split("\n"), piece.line):
-            yield f"  {number:>4} | {line}"
 
 
 def equations(view: Lens) -> Iterator[Equation | tuple[int, str]]:
@@ -124,27 +112,7 @@ def _equation_lines(view: Lens) -> Iterator[str]:
         text = texts[item.index]
         text = text if len(text) <= width else text[: width - 1] + "…"
         line = "" if item.span is None else f"L{item.span.line}"
-        yield f"  {item.index:>4} {text:<{width}}  {line:<5} {fate(item)}"
-
-
-def _kernel_lines(view: Lens) -> Iterator[str]:
-    """Write each kernel: name, kind, type, costs, primitives, equations."""
-    if not view.kernels:
-        yield "  no kernel: nothing is left to compute"
-        return
-    kinds = min(max(len(k.kind) for k in view.kernels), 24)
-    types = min(max(len(k.type) for k in view.kernels), 24)
-    wide = max(len(cost_words(costs)) for costs in view.kernel_costs)
-    for item in kernels(view):
-        if isinstance(item, tuple):
-            yield f"  {item[1]}:"
-            continue
-        head = f"  {'  ' * len(item.where)}k{item.index:<4}{item.kind:<{kinds}}"
-        cost = cost_words(view.kernel_costs[item.index])
-        title = f"{kernel_title(item, view)}  " * bool(item.members)
-        yield f"{head}  {item.type:<{types}}  {cost:>{wide}}  {title}{origin(item)}"
-    if any(kernel.inferred for kernel in view.kernels):
-        yield f"  {INFERRED}"
+        yield f"  {item.index:>4} {text:<{width}}  {line:<5} {fate(item, view)}"
 
 
 def kernel_title(kernel: Kernel, view: Lens) -> str:
@@ -165,4 +133,4 @@ def cost_words(costs: Costs) -> str:
     """Write what a kernel costs in one run, as far as XLA knows."""
     if costs.bytes_accessed is None:
         return "cost unknown"
-    return f"{costs.operations or 0:,.0f} FLOP {costs.bytes_accessed:,.0f} B"
+    return f"{costs.flops or 0:,.0f} FLOP {costs.bytes_accessed:,.0f} B"

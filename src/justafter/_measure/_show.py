@@ -11,15 +11,10 @@ if TYPE_CHECKING:
     from ._spread import Spread
 
 _UNITS = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
-_STAGE_WORDS = {"load": "load from cache", "first": "first call"}
 
 
 def _digits(value: float) -> str:
-    """Three digits, without an exponent.
-
-    >>> _digits(123.4), _digits(1.0), _digits(0.0123)
-    ('123', '1.00', '0.0123')
-    """
+    """Three digits, without an exponent."""
     for places, bound in ((0, 99.95), (1, 9.995), (2, 0.9995)):
         if abs(value) >= bound:
             return f"{value:.{places}f}"
@@ -44,7 +39,8 @@ def of_measurement(m: Measurement) -> list[_table.Row]:
     for name, one in m.stages.items():
         interval = _seconds(one.least, one.most)
         interval = "one call" if one.samples == 1 else interval
-        label, middle = _STAGE_WORDS.get(name, name), _seconds(one.median)
+        label = "first call" if name == "first" else name
+        middle = _seconds(one.median)
         rows.append((label, middle, interval, _seconds(one.minimum), _runs(one)))
     return rows
 
@@ -68,12 +64,4 @@ def below(result: Measurement | Comparison) -> list[str]:
     lines = [result.note] * bool(result.note)
     if not result.reached:
         lines.append("the precision asked for was not reached in the budget")
-    facts = result.provenance
-    devices = f"{facts.device_count} {facts.device_kind}"
-    if facts.platform != facts.device_kind:
-        devices += f" ({facts.platform})"
-    where = (
-        f"{devices}, {facts.cpus} CPU cores; JAX {facts.jax}, jaxlib {facts.jaxlib}, "
-        f"NumPy {facts.numpy}, Python {facts.python}; {facts.date[:10]}"
-    )
-    return [*lines, where]
+    return [*lines, result.provenance]

@@ -24,10 +24,6 @@ class Reason:
             "changed configuration", "sharding", "earlier trace raised",
             "transformation", "commitment", "layout", "cache emptied", "cannot tell".
         text: what changed, from what to what; what did not change is left out.
-
-    Example:
-        >>> print(Reason("static value", "n was 1, now 2"))
-        static value: n was 1, now 2
     """
 
     kind: str
