@@ -133,13 +133,7 @@ def package_of(path: str) -> str:
 
 
 def file_label(path: str) -> str:
-    """Name a file without its folders.
-
-    >>> file_label("/srv/models/train.py"), file_label("<ipython-input-3-abc>")
-    ('train.py', 'notebook cell')
-    >>> file_label("<python-input-4>")
-    'prompt'
-    """
+    """Name a file without its folders."""
     if _CELL.search(path):
         return "notebook cell"
     return "prompt" if _PROMPT.search(path) else PurePath(path).name

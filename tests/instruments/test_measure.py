@@ -258,12 +258,12 @@ def test_a_jit_that_cannot_be_remade_is_still_timed(monkeypatch):
 
 
 @pytest.mark.parametrize(("call", "error", "says"), [
-    (lambda: measure(1.0), TypeError, r"fn is a float.*measure\(f, x\)"),
+    (lambda: measure(1.0), TypeError, r"fn is not callable.*measure\(f, x\)"),
     (lambda: measure(len, [], precision=0), ValueError, "precision must be a positive"),
     (lambda: measure(len, [], budget="1s"), ValueError, "budget must be a positive"),
     (lambda: measure(lambda budget: 1, budget=3), TypeError, "named 'budget'"),
     (lambda: measure.compare({"a": len, "b": 1.0}, []), TypeError,
-     "candidate 'b' is a float"),
+     "candidate 'b' is not callable"),
     (lambda: measure.compare([len, sum]), TypeError, "by name.*got a list"),
     (lambda: measure.compare({"a": len}), ValueError, "two candidates"),
 ])  # fmt: skip

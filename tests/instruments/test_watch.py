@@ -160,7 +160,10 @@ def with_x(x, **options):
 
 
 THREE, LAYERS = jnp.ones(3), {"layer": {"w": 1.0, "b": 1.0}, "depth": [1.0, 1.0]}
-DROPPED = "the same call was known: its entry was cleared or dropped"
+DROPPED = (
+    "the same call was known: its entry was cleared or dropped, or a static value was "
+    "changed in place"
+)
 SMALLER = "x was float32[3], now int32[]"
 BY_NAME = "called with 2 by position, now with 1 by position, y by name"
 # Two calls of one function, and the reasons why the second one is traced.
@@ -200,35 +203,6 @@ REASONS = [
 ])  # fmt: skip
 def test_the_reasons_for_a_second_call(first, second, expected):
     assert [str(reason) for reason in retraced(first, second)] == expected
-
-
-@pytest.mark.skipif(
-    jax.__version_info__ < (0, 11),
-    reason="this JAX takes the changed value for the one that it knows, and hits",
-)
-def test_a_static_value_that_was_changed_in_place():
-    class Sizes:
-        def __init__(self, n):
-            self.n = n
-
-        def __eq__(self, other):
-            return self.n == other.n
-
-        def __hash__(self):
-            return hash(self.n)
-
-    @functools.partial(jax.jit, static_argnums=0)
-    def step(sizes, x):
-        return x * sizes.n
-
-    sizes = Sizes(1)
-    with watch() as log:
-        step(sizes, 1.0)
-        sizes.n = 5
-        step(sizes, 1.0)
-    (reason,) = why(log)
-    assert reason.kind == "cache emptied"
-    assert "or a static value was changed in place" in reason.text
 
 
 def test_the_nearest_earlier_trace_is_the_one_compared_with():
@@ -623,13 +597,9 @@ def test_a_function_of_jax_is_not_zero_in_silence():
         log[jnp.vdot]
 
 
-EMPTY = "only is empty: nothing would be counted"
-
-
 @pytest.mark.parametrize(("call", "error", "says"), [
-    (lambda: watch(only=3), TypeError, "watch needs functions, got int"),
-    (lambda: watch(only=["step"]), TypeError, "watch needs functions, got str"),
-    *((lambda one=one: watch(only=one), ValueError, EMPTY) for one in ([], {}, ())),
+    (lambda: watch(only=["step"]), TypeError, "only must be a function or several"),
+    (lambda: watch(only=[]), TypeError, "only must be a function or several"),
     (lambda: watch(max_traces=0), ValueError, "max_traces must be 1 or more, got 0"),
 ])  # fmt: skip
 def test_bad_input(call, error, says):

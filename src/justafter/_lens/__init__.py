@@ -9,13 +9,11 @@ from typing import Any
 from . import (
     _costs,
     _hlo,
-    _html,
     _jaxpr,
     _link,
     _marks,
-    _profile,
+    _show,
     _source,
-    _text,
     _trace,
 )
 from ._model import Costs, Equation, Instruction, Kernel, Link, Source, Span
@@ -134,26 +132,22 @@ class Lens:
         seconds = None
         if args or kwargs:
             program = self._compiled
-            seconds = _profile.timed(program, self.kernels, args, kwargs, calls)
+            seconds = _costs.seconds(program, self.kernels, args, kwargs, calls)
         return table(self, seconds)
 
     def save(self, path: str | Path) -> None:
         """Write an HTML file that opens by itself, without a server."""
-        Path(path).write_text(_html.page(self), encoding="utf-8")
-
-    @functools.cached_property
-    def _html(self) -> str:
-        return _html.fragment(self)
+        Path(path).write_text(_show.page(self), encoding="utf-8")
 
     def _repr_html_(self) -> str:
-        return self._html
+        return _show.fragment(self)
 
     def __str__(self) -> str:
-        return _text.render(self)
+        return _show.render(self)
 
     def __repr__(self) -> str:
-        primitives = _text.count(len(self.primitives), "primitive")
-        kernels = _text.count(len(self.kernels), "kernel")
+        primitives = _show.count(len(self.primitives), "primitive")
+        kernels = _show.count(len(self.kernels), "kernel")
         return f"<Lens of {self.name}: {primitives}, {kernels}>"
 
 

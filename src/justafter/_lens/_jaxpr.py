@@ -66,11 +66,7 @@ _PLAIN = re.compile(r"[\w.+\-]*")
 
 
 def clean(text: str) -> str:
-    """Put text on one line, without addresses and folders.
-
-    >>> clean("<function f at 0x7f00>  in /srv/models/train.py:3")
-    '<function f> in train.py:3'
-    """
+    """Put text on one line, without addresses and folders."""
     if _PLAIN.fullmatch(text):
         return text
     text = re.sub(r" at 0x[0-9a-f]+", "", text)

@@ -56,11 +56,7 @@ class Equation:
     """One equation of the jaxpr, where it came from and what became of it.
 
     Attributes:
-        index: its position in ``Lens.equations``.
-        primitive: the primitive's name, such as ``"dot_general"``.
-        text: the equation on one line.
         outputs: the types of its results, such as ``("f32[3,4]",)``.
-        inputs: the types of what it reads.
         span: the Python expression it came from; None if JAX kept none.
         expression: the text of that expression; None where there is no source.
         scope: transformations and named scopes around it, such as
@@ -75,9 +71,7 @@ class Equation:
         kernels: indices into ``Lens.kernels``.
         fixed: True if it depends on no argument.
         parent: index of the equation that holds it (a ``scan``, say), or None.
-        depth: how many equations hold it.
-        region: which of the parent's ``regions`` it is in.
-        regions: one line for each jaxpr inside it: name, inputs and results.
+        region: which of the parent's ``regions``, the jaxprs inside it, it is in.
     """
 
     index: int
@@ -123,18 +117,14 @@ class Kernel:
     """One unit of work in the compiled program: a fusion or a lone operation.
 
     Attributes:
-        index: its position in ``Lens.kernels``; shown as ``k0``, ``k1``, ...
-        name: XLA's name for it.
         kind: ``"loop fusion"``, ``"input fusion"``, ..., or the operation alone.
-        type: the type of its result, such as ``"f32[3,4]"``.
         members: indices into ``Lens.equations``: what ended up in it.
-        instructions: the HLO instructions in it.
         where: the loops and branches around it, outermost first.
         runs: how often it runs in one call: more than once in a loop; None where it
             is in a loop of unknown length, or in a branch.
         inferred: those of the members that XLA's own record does not name. Each is
-            the only equation that can have made what the kernel computes: of its
-            kind, dtype and size, next to that record in the flow of values.
+            the only equation of the work's kind, dtype and size that the flow of
+            values leads to.
         lost: True if it does work of which it cannot be told which equation made it.
     """
 
@@ -179,10 +169,7 @@ class Costs:
     Attributes:
         flops: floating-point operations, an exponential or a sine counted as one; of
             a whole program those that are known.
-        bytes_accessed: bytes read and written by all kernels.
         temp_bytes: memory for what lies between, at its largest.
-        compile_seconds: how long compiling took.
-        devices: how many devices the program runs on.
         unknown: how many kernels the figures leave out: those that call out of the
             program, and those in a branch or in a loop of unknown length.
     """

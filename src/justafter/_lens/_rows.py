@@ -27,11 +27,8 @@ class Row:
 
     Attributes:
         expression: its text; for kernels without a known expression, why.
-        line: the line it begins in, such as ``"L12"``.
         kernels: indices of the kernels whose cost counts here.
         shared: indices of further kernels that hold a part of it.
-        flops: floating-point operations of these kernels, loops multiplied.
-        bytes: bytes that they read and write.
         seconds: the measured time; None where it was not measured.
         unknown: how many of these kernels are not in `flops` and `bytes`.
     """

@@ -94,11 +94,7 @@ def elements(type_: str) -> int:
 
 
 def bytes_of(type_: str) -> int:
-    """The bytes of an array type.
-
-    >>> bytes_of("f32[3,4]"), bytes_of("pred[8]")
-    (48, 8)
-    """
+    """The bytes of an array type."""
     bits = re.search(r"\d+", type_.partition("[")[0])
     return elements(type_) * (max(int(bits.group()) // 8, 1) if bits else 1)
 

@@ -11,9 +11,9 @@ from importlib.metadata import version
 import jax
 
 from .. import _table
-from ._show import below, of_comparison, of_measurement
 from ._spread import Spread
 
+_UNITS = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
 STAGES = ("trace", "lower", "compile", "first", "steady")
 
 
@@ -28,6 +28,32 @@ def provenance() -> str:
         f"jaxlib {version('jaxlib')}, NumPy {version('numpy')}, "
         f"Python {platform.python_version()}; {datetime.now(UTC).date()}"
     )
+
+
+def _digits(value: float) -> str:
+    """Three digits, without an exponent."""
+    for places, bound in ((0, 99.95), (1, 9.995), (2, 0.9995)):
+        if abs(value) >= bound:
+            return f"{value:.{places}f}"
+    return f"{value:.3g}"
+
+
+def _seconds(*times: float) -> str:
+    """One time, or the first and the last one, with the unit of the largest."""
+    known = (one for one in _UNITS if abs(times[-1]) >= one[1])
+    unit, size = next(known, _UNITS[-1])
+    return f"{' to '.join(_digits(one / size) for one in times)} {unit}"
+
+
+def _runs(spread: Spread) -> str:
+    calls = f" of {spread.calls} calls" if spread.calls > 1 else ""
+    return f"{spread.samples}{calls}"
+
+
+def _below(note: str, reached: bool, provenance: str) -> list[str]:
+    """What is said below a table: notes, and where it was measured."""
+    missed = "the precision asked for was not reached in the budget"
+    return [*[note] * bool(note), *[missed] * (not reached), provenance]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -63,7 +89,14 @@ class Measurement(_table.Shown):
         raise AttributeError(text)
 
     def _parts(self) -> tuple[str, list[_table.Row], list[str]]:
-        return self.name, of_measurement(self), below(self)
+        rows = [("stage", "median", "95% interval", "minimum", "runs")]
+        for name, one in self.stages.items():
+            interval = _seconds(one.least, one.most)
+            interval = "one call" if one.samples == 1 else interval
+            label = "first call" if name == "first" else name
+            times = _seconds(one.median), interval, _seconds(one.minimum)
+            rows.append((label, *times, _runs(one)))
+        return self.name, [*rows], _below(self.note, self.reached, self.provenance)
 
     @property
     def cold(self) -> float:
@@ -80,9 +113,7 @@ class Comparison(_table.Shown):
         ratios: each candidate's time as a multiple of the baseline's, by name; taken
             round by round, so that what slows the machine down slows both.
         baseline: the name of the candidate that the others are compared with.
-        provenance: the devices, the versions and the day.
         reached: whether each ratio is as precise as was asked for.
-        note: what a reader must know about these numbers, or an empty text.
     """
 
     times: dict[str, Spread]
@@ -96,4 +127,13 @@ class Comparison(_table.Shown):
         return self.times[name]
 
     def _parts(self) -> tuple[str, list[_table.Row], list[str]]:
-        return "", of_comparison(self), below(self)
+        head = ("candidate", "median", "minimum", f"time / {self.baseline}")
+        rows = [(*head, "95% interval", "rounds")]
+        for name, one in self.times.items():
+            ratio, cells = self.ratios[name], ("1", "")
+            if name != self.baseline:
+                interval = f"{_digits(ratio.least)} to {_digits(ratio.most)}"
+                cells = _digits(ratio.median), interval
+            times = _seconds(one.median), _seconds(one.minimum)
+            rows.append((name, *times, *cells, _runs(one)))
+        return "", [*rows], _below(self.note, self.reached, self.provenance)

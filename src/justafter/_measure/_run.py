@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-import jax
 import numpy as np
 
 from .. import _functions
@@ -17,7 +16,6 @@ from .._internals import _stages
 from ._results import STAGES, Comparison, Measurement, provenance
 from ._runner import Runner
 from ._spread import FEWEST, GROUPS, Spread
-from ._state import is_lazy
 
 # Rounds of samples are taken in groups that are spread over the budget: those of one
 # moment agree with each other, and not with the next.
@@ -168,27 +166,17 @@ class Measure:
 
     Args:
         fn: any function: jitted, plain Python, NumPy.
-        *args: its arguments.
+        *args: its arguments; `**kwargs` likewise.
         precision: half the width of the 95% interval for the median, relative to it,
             at which to stop.
         budget: seconds to spend on the steady state at most, and half as much on
             repeating the stages. A function slower than that still runs a few times.
-        **kwargs: its keyword arguments.
 
     Raises:
         TypeError: `fn` is not callable, or has a parameter named like an option.
         ValueError: `precision` or `budget` is not a positive number, or a call uses up
             what it is given, such as an iterator.
         RuntimeError: called while JAX traces, where nothing runs.
-
-    Example:
-        >>> import jax, jax.numpy as jnp
-        >>> from justafter import measure
-        >>> m = measure(jax.jit(lambda x: x @ x), jnp.ones((64, 64)), budget=0.1)
-        >>> list(m.stages)
-        ['trace', 'lower', 'compile', 'first', 'steady']
-        >>> m.steady.minimum <= m.steady.median <= m.steady.most
-        True
     """
 
     def __call__(
@@ -201,7 +189,7 @@ class Measure:
         **kwargs: Any,
     ) -> Measurement:
         options = {"precision": precision, "budget": budget}
-        _check({"fn": fn}, args, kwargs, options)
+        _check({"fn": fn}, options)
         plain, given = _functions.unbound(fn, args)
         stages, runner = _first_stages(plain, given, kwargs, budget)
         rounds = _Rounds({"": runner}, budget)
@@ -222,10 +210,9 @@ class Measure:
 
         Args:
             candidates: functions by name; the others are compared with the first.
-            *args: the arguments that each gets; `kwargs` likewise.
+            *args: the arguments that each gets; `**kwargs` likewise.
             precision: as for `measure`, of each ratio's median.
             budget: seconds to spend on each candidate at most.
-            **kwargs: keyword arguments.
 
         Raises:
             TypeError: `candidates` is not a mapping of names to functions.
@@ -240,7 +227,7 @@ class Measure:
             raise ValueError("measure.compare needs two candidates at least")
         options = {"precision": precision, "budget": budget}
         labels = {f"candidate {name!r}": fn for name, fn in candidates.items()}
-        _check(labels, args, kwargs, options)
+        _check(labels, options)
         runners = {name: Runner(fn, args, kwargs) for name, fn in candidates.items()}
         for runner in runners.values():
             runner.first()
@@ -249,19 +236,15 @@ class Measure:
         return Comparison(rounds.times(), rounds.ratios(), rounds.baseline, **facts)
 
 
-def _check(
-    candidates: Mapping[str, Any], args: Any, kwargs: Any, options: dict[str, Any]
-) -> None:
+def _check(candidates: Mapping[str, Any], options: dict[str, Any]) -> None:
     """Raise for what cannot be measured, and say what to do instead."""
     for name, value in options.items():
         if not (isinstance(value, int | float) and 0 < value < math.inf):
             raise ValueError(f"{name} must be a positive number, got {value!r}")
     for label, fn in candidates.items():
         if not callable(fn):
-            is_array = isinstance(fn, jax.Array)
-            kind = "a jax.Array" if is_array else f"a {type(fn).__name__}"
             raise TypeError(
-                f"measure needs a function to call, and {label} is {kind}. "
+                f"measure needs a function to call, and {label} is not callable. "
                 "Pass the function and its arguments apart: measure(f, x), not "
                 "measure(f(x))"
             )
@@ -272,9 +255,7 @@ def _check(
                     f"{own} has a parameter named {name!r}, which is an option of "
                     f"measure: wrap the call, measure(lambda: {own}(...))"
                 )
-    leaves = jax.tree.leaves((args, kwargs), is_leaf=is_lazy)
-    is_traced = any(isinstance(leaf, jax.core.Tracer) for leaf in leaves)
-    if is_traced or _stages.is_tracing():
+    if _stages.is_tracing():
         raise RuntimeError(
             "measure runs a function and waits for it, and JAX is tracing here, which "
             "runs nothing: call measure outside of jit, grad, vmap and scan"

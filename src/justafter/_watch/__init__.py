@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ._log import Log, RetraceError
@@ -32,7 +32,7 @@ def watch(
 
     Raises:
         TypeError: `only` is no function.
-        ValueError: `max_traces` is no whole number of at least 1, or `only` is empty.
+        ValueError: `max_traces` is no whole number of at least 1.
         RuntimeError: this version of JAX hides what is needed.
 
     Example:
@@ -51,15 +51,9 @@ def watch(
     """
     if max_traces is not None and not (type(max_traces) is int and max_traces >= 1):
         raise ValueError(f"max_traces must be 1 or more, got {max_traces!r}")
-    chosen = None
-    if only is not None:
-        many: Any = only if isinstance(only, Iterable) else [only]
-        chosen = [only] if callable(only) else list(many)
-    if chosen == []:
-        raise ValueError(
-            "only is empty: nothing would be counted. Leave it out to watch everything"
-        )
-    for one in chosen or ():
-        if not callable(one):
-            raise TypeError(f"watch needs functions, got {type(one).__name__} in only")
+    if only is None:
+        return Log(None, max_traces).start()
+    chosen = [only] if callable(only) else list(only)
+    if not chosen or not all(map(callable, chosen)):
+        raise TypeError(f"only must be a function or several, got {only!r}")
     return Log(chosen, max_traces).start()

@@ -176,7 +176,6 @@ class Log(_table.Shown, Mapping[str, Record]):
 
     Looks up by name (``log["step"]``, ``log["Model.step"]``,
     ``log["package.module.Model.step"]``) or by the function itself (``log[step]``).
-    Shows a table in a notebook and plain text in a terminal.
 
     Attributes:
         eager: how often JAX compiled an operation called outside any jitted
