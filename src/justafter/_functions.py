@@ -123,11 +123,7 @@ def is_library(path: str) -> bool:
 
 
 def package_of(path: str) -> str:
-    """The name of the package that an installed file belongs to, or an empty text.
-
-    >>> package_of("/opt/lib/python3/site-packages/flax/linen/linear.py")
-    'flax'
-    """
+    """The name of the package that an installed file belongs to, or an empty text."""
     parts = _INSTALLED.split(path)
     return re.split(r"[\\/]", parts[-1])[0].removesuffix(".py") if parts[1:] else ""
 

@@ -100,7 +100,7 @@ def test_source_and_names_are_data():
 
 
 def test_a_span_beyond_its_parent_is_cut():
-    html = _show.nested("abcdef", [(0, 3, (0,)), (1, 6, (1,))], {0: [0], 1: [1]})
+    html = _show.nested("abcdef", [(0, 3, (0,)), (1, 6, (1,))])
     assert Tree(f"<p>{html}</p>").words == ["a", "bc", "def"]
 
 

@@ -97,11 +97,7 @@ def parameters(function: Any) -> tuple[str, ...]:
 
 
 def listen(listener: Reference) -> None:
-    """Tell `listener()` of each trace and compilation from now on, on any thread.
-
-    Raises:
-        RuntimeError: this JAX hides what is needed.
-    """
+    """Tell `listener()` of each trace and compilation from now on, on any thread."""
     global _listeners
     with _lock:
         if not _listeners:
@@ -295,10 +291,7 @@ def is_called_by_reader() -> bool:
 
 
 def earlier_calls(call: JitCall) -> Iterator[JitCall]:
-    """The calls of the same function that JAX still has traces of, other calls apart.
-
-    Nothing is yielded where this JAX keeps them in another form.
-    """
+    """The calls of the same function that JAX still has traces of, if it shows them."""
     keys = getattr(_partial_eval.trace_to_jaxpr, "cache_keys", None)
     for key in keys() if keys is not None else ():
         try:

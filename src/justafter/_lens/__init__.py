@@ -97,8 +97,7 @@ class Lens:
             line: the line it begins in, where several lines have it.
 
         Raises:
-            KeyError: no equation came from such an expression, and the message lists
-                those that there are; or several places match, and it lists them.
+            KeyError: no place or several match; the message lists the candidates.
         """
         wanted = _source.normal(expression)
         named = [(one, one.span) for one in self.links if one.expression and one.span]
@@ -164,8 +163,7 @@ def lens(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Lens:
         **kwargs: keyword arguments for ``fn``.
 
     Raises:
-        TypeError: ``fn`` is not callable, or the arguments do not fit it. An error
-            that ``fn`` raises while it is traced passes unchanged.
+        TypeError: ``fn`` is not callable, or the arguments do not fit it.
 
     Example:
         >>> import jax, jax.numpy as jnp

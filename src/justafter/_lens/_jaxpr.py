@@ -82,10 +82,7 @@ def opened(jaxpr: Any) -> Any:
 
 
 class Collector:
-    """Walks a jaxpr in order and keeps one Equation for each it meets.
-
-    `equations` has those of an inner jaxpr after the equation that holds it.
-    """
+    """Walks a jaxpr in order, inner jaxprs after the equation that holds them."""
 
     def __init__(
         self, sources: Sources, numbered: _equations.Numbered, jaxpr: Any
@@ -117,11 +114,7 @@ class Collector:
         parent: Equation | None = None,
         region: int = 0,
     ) -> list[set[int]]:
-        """Collect a jaxpr's equations, and those inside them.
-
-        Returns:
-            For each of its results, the equations that make it.
-        """
+        """Collect a jaxpr's equations; give, for each result, those that make it."""
         scope = self._scopes
         self._scopes += 1
         is_loop = parent is not None and parent.primitive in ("scan", "while")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from html import escape
 from importlib.resources import files
@@ -30,9 +29,6 @@ _OPEN_KERNELS = 6
 _LABELS = {"unused": "unused", "gone": "gone", "folded": "folded", "unknown": "?"}
 # A lens of more instructions than this is shown without those in its kernels.
 _MOST_INSTRUCTIONS = 1500
-
-# For each equation, itself and all that it holds.
-_Family = dict[int, list[int]]
 
 
 # --- what both forms say ---
@@ -181,19 +177,13 @@ def fragment(view: Lens) -> str:
 
 def body(view: Lens) -> str:
     """Write the summary and the three columns."""
-    family: _Family = defaultdict(list)
-    for eqn in view.equations:
-        ancestor: int | None = eqn.index
-        while ancestor is not None:
-            family[ancestor].append(eqn.index)
-            ancestor = view.equations[ancestor].parent
     columns = "".join(
         f'<div class="ja-column ja-{kind}"><div class="ja-caption">{title}</div>'
         f'<div class="ja-pane" tabindex="0" role="group" aria-label="{title}">'
         f"{content}</div></div>"
         for kind, title, content in (
-            ("source", "Python source", _source(view, family)),
-            ("jaxpr", "jaxpr", _jaxpr(view, family)),
+            ("source", "Python source", _source(view)),
+            ("jaxpr", "jaxpr", _jaxpr(view)),
             ("hlo", "optimized HLO", _hlo(view)),
         )
     )
@@ -216,21 +206,13 @@ def _numbers(indices: Iterable[int]) -> str:
     return " ".join(map(str, indices))
 
 
-def _reach(own: Iterable[int], family: _Family) -> str:
-    """Write ``data-e`` (what a piece is) and ``data-t`` (what it lights up)."""
-    mine = sorted(own)
-    lit = sorted({i for one in mine for i in family[one]})
-    more = f' data-t="{_numbers(lit)}"' if lit != mine else ""
-    return f'data-e="{_numbers(mine)}"{more}'
-
-
 def _header(depth: int, text: str) -> str:
     """Write what an inner jaxpr, a loop or the whole gets or is."""
     style = f' style="--d:{depth}"' if depth else ""
     return f'<div class="ja-io"{style}>{escape(text)}</div>'
 
 
-def _source(view: Lens, family: _Family) -> str:
+def _source(view: Lens) -> str:
     """Write each function's source, expressions marked."""
     shown = ""
     for one in view.source:
@@ -240,13 +222,11 @@ def _source(view: Lens, family: _Family) -> str:
             if link.span is not None and one.holds(link.span)
         ]
         shown += f'<div class="ja-file">{escape(one.file)}, line {one.line}</div>'
-        shown += f"<pre><code>{nested(one.text, spans, family)}</code></pre>"
+        shown += f"<pre><code>{nested(one.text, spans)}</code></pre>"
     return shown or '<p class="ja-none">No source to show.</p>'
 
 
-def nested(
-    text: str, spans: list[tuple[int, int, tuple[int, ...]]], family: _Family
-) -> str:
+def nested(text: str, spans: list[tuple[int, int, tuple[int, ...]]]) -> str:
     """Wrap each span in an element; inner expressions nest in outer ones."""
     out: list[str] = []
     ends: list[int] = []
@@ -261,17 +241,17 @@ def nested(
     for start, end, own in sorted(spans, key=lambda s: (s[0], -s[1])):
         close(start)
         out.append(escape(text[place:start]))
-        out.append(f'<span class="ja-x" {_reach(own, family)}>')
+        out.append(f'<span class="ja-x" data-e="{_numbers(own)}">')
         place = start
         ends.append(min([end, *ends[-1:]]))
     close(len(text))
     return "".join(out) + escape(text[place:])
 
 
-def _jaxpr(view: Lens, family: _Family) -> str:
+def _jaxpr(view: Lens) -> str:
     """Write the equations."""
     lines = [
-        _header(*item) if isinstance(item, tuple) else _equation(item, view, family)
+        _header(*item) if isinstance(item, tuple) else _equation(item, view)
         for item in equations(view)
     ]
     first = _header(0, f"in {view.inputs or 'nothing'}")
@@ -280,14 +260,14 @@ def _jaxpr(view: Lens, family: _Family) -> str:
     return first + "".join(lines) + _header(0, f"out {view.results}")
 
 
-def _equation(eqn: Equation, view: Lens, family: _Family) -> str:
+def _equation(eqn: Equation, view: Lens) -> str:
     """Write one equation: number, text, and the kernels or the fate."""
     depth = f' style="--d:{eqn.depth}"' if eqn.depth else ""
     words = escape(fate(eqn, view))
     label = _LABELS.get(eqn.fate, words)
     text = escape(eqn.text).replace(" = ", ' <i class="ja-eq">=</i> ', 1)
     return (
-        f'<div class="ja-q{" ja-gone" * eqn.gone}" {_reach([eqn.index], family)} '
+        f'<div class="ja-q{" ja-gone" * eqn.gone}" data-e="{eqn.index}" '
         f'data-p="{escape(eqn.primitive)}" data-f="{words}"{depth}>'
         f"<b>{eqn.index}</b><code>{text}</code>"
         f"{f'<i>{label}</i>' if label else ''}</div>"

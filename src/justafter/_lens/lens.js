@@ -7,8 +7,7 @@
   const HINT = "Point at, tap or focus any piece to see what it became. Arrow keys move, Enter holds, Escape clears.";
   const pinned = new WeakSet();
 
-  const words = (text) => (text || "").split(" ").filter(Boolean);
-  const targets = (piece) => words(piece.dataset.t ?? piece.dataset.e);
+  const targets = (piece) => piece.dataset.e.split(" ").filter(Boolean);
   const lensOf = (piece) => piece.closest(".ja-lens");
   const paneOf = (piece) => piece.closest(".ja-pane");
   const visible = (piece) => piece.getClientRects().length > 0;

@@ -62,11 +62,10 @@ class Measurement(_table.Shown):
 
     Attributes:
         name: the function's name.
-        stages: a `Spread` for each stage that there is, in the order in which they
-            happen: ``"trace"`` from Python to a jaxpr, ``"lower"`` from there to
-            StableHLO, ``"compile"`` to an executable, ``"first"`` the first call of
-            what was compiled, ``"steady"`` the calls after the warm-up. A function
-            that is not jitted has the last two alone.
+        stages: a `Spread` for each, in order: ``"trace"`` from Python to a jaxpr,
+            ``"lower"`` to StableHLO, ``"compile"`` to an executable, ``"first"`` its
+            first call, ``"steady"`` the calls after the warm-up. A function that is
+            not jitted has the last two alone.
         provenance: the devices, the versions and the day.
         reached: whether `steady` is as precise as was asked for.
         note: what a reader must know about these numbers, or an empty text.

@@ -24,10 +24,9 @@ class Spread:
     Attributes:
         median: the middle value, in seconds for a time, without a unit for a ratio.
         least: the lower end of a 95% interval for the median: an order statistic of
-            the medians of up to twenty groups of nine samples or more, in the order
-            in which they were taken, or of the samples themselves where they do not
-            make six such groups. It assumes that the groups are independent. Of fewer
-            than six samples it is the smallest.
+            the medians of six to twenty groups of nine samples or more, or of the
+            samples themselves where there are too few. It assumes that the groups are
+            independent. Of fewer than six samples it is the smallest.
         most: the upper end of that interval.
         minimum: the smallest sample: the time of a call that nothing disturbed.
         samples: how many samples.

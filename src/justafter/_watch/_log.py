@@ -27,12 +27,9 @@ _LOOKED_THROUGH = 500
 
 
 class RetraceError(_events.Veto, RuntimeError):
-    """A watched function was traced more often than `watch(max_traces=...)` allows.
+    """A function would be traced more often than `watch(max_traces=...)` allows.
 
-    Raised from the call that would have traced it again, before its body runs.
-
-    Attributes:
-        reasons: why JAX had to trace again.
+    Raised before its body runs; `reasons` says why JAX had to trace it again.
     """
 
     def __init__(self, message: str, reasons: tuple[Reason, ...]):

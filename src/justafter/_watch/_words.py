@@ -97,10 +97,7 @@ def changes(name: str, old: Any, new: Any, depth: int = 0) -> Iterator[Change]:
 
 
 def tree_change(names: Sequence[str], old: PyTreeDef, new: PyTreeDef) -> str:
-    """What differs between the structures of two calls' arguments.
-
-    Each is of a pair, positional and named arguments; `names` are the former's.
-    """
+    """What differs between the structures of two calls' arguments."""
 
     def by_name(tree: PyTreeDef) -> types.SimpleNamespace:
         positional, named = _opened(tree)
