@@ -35,14 +35,20 @@ def unbound(fn: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
     """A jitted method, or a partial of a jit, as the jit itself with all arguments."""
     if inspect.ismethod(fn) and is_jitted(fn.__func__):
         return fn.__func__, (fn.__self__, *args)
-    if isinstance(fn, functools.partial) and is_jitted(fn.func) and not fn.keywords:
+    if is_partial(fn) and is_jitted(fn.func) and not fn.keywords:
         return fn.func, (*fn.args, *args)
     return fn, args
 
 
+def is_partial(fn: Any) -> bool:
+    """Whether a callable is a partial: Python's, or a library's that is made alike."""
+    is_named = type(fn).__name__.lower().startswith("partial")
+    return is_named and callable(getattr(fn, "func", None))
+
+
 def inner(fn: Any) -> Any:
     """Unwrap one layer of a callable; None at the bottom."""
-    if isinstance(fn, functools.partial):
+    if is_partial(fn):
         return fn.func
     if inspect.ismethod(fn):
         return fn.__func__
@@ -86,7 +92,7 @@ def code_of(fn: Any) -> CodeType | None:
 
 def name_of(fn: Any) -> str:
     """A name for a callable: its own, or that of what a partial calls."""
-    while isinstance(fn, functools.partial):
+    while is_partial(fn):
         fn = fn.func
     if is_jitted(fn) and not hasattr(fn, "__name__"):
         fn = unjitted(fn)

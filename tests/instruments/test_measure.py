@@ -414,7 +414,7 @@ jax.config.update("jax_compilation_cache_dir", sys.argv[1])
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 hits = []
 jax.monitoring.register_event_listener(lambda name, **_: hits.append(name))
-step, x = jax.jit(lambda x: jnp.sin(x) @ x), jnp.ones((9, 9))
+step, x = jax.jit(lambda x: jnp.sin(x) @ x), jnp.ones((9, 9)).copy()
 for run in (lambda: step(x), lambda: measure(step, x, budget=0.05)):
     hits.clear()
     jax.block_until_ready(run())

@@ -190,7 +190,9 @@ def assemble(fn: Callable[..., Any], program: _trace.Program) -> Lens:
     steps = _hlo.steps(module)
     kernels = _link.kernels(marks, steps)
     start, expression = sources.first_line(fn), functools.cache(sources.expression)
-    equations = _link.with_fates(found.equations, kernels, steps, marks, expression)
+    equations = _link.with_fates(
+        found.equations, kernels, steps, marks, expression, program.lowered
+    )
     pieces = sources.pieces(start, [eqn.span for eqn in equations if eqn.span])
     costs = replace(program.costs, devices=module.partitions)
     return Lens(

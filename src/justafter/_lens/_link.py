@@ -54,6 +54,7 @@ def with_fates(
     steps: Sequence[Step],
     marks: Marks,
     expression: Callable[[Span | None], str | None],
+    lowered: frozenset[int],
 ) -> tuple[Equation, ...]:
     """The equations, each with its expression, its kernels and its fate."""
     within: dict[int, list[int]] = defaultdict(list)
@@ -77,7 +78,9 @@ def with_fates(
     def fate(eqn: Equation) -> str:
         if eqn.index in within:
             return "kernel"
-        return _fate(eqn, idle[eqn.index], marks, list(unexplained.values()))
+        # What JAX lowered to nothing, such as a stop_gradient, is no instruction's.
+        raws = list(unexplained.values()) if eqn.tags[-1] in lowered else []
+        return _fate(eqn, idle[eqn.index], marks, raws)
 
     return tuple(
         replace(

@@ -31,6 +31,7 @@ class Program:
     traced: Any  # as JAX traced it, without the numbers
     numbered: _equations.Numbered  # what knows the equations' numbers in the HLO
     hlo: str  # the optimized HLO's text, with the numbers
+    lowered: frozenset[int]  # the equations that JAX lowered to an operation
     costs: Costs  # its memory and compile time
     platform: str
     # Runs it, with the arguments that the function takes.
@@ -72,6 +73,7 @@ def compile_program(fn: Any, args: Any, kwargs: Any) -> Program:
         traced=traced,
         numbered=numbered,
         hlo=compiled.as_text() or "",
+        lowered=frozenset(_equations.tags(lowered.as_text(debug_info=True))),
         costs=Costs(temp_bytes=temporary, compile_seconds=seconds),
         platform=devices[0].platform if devices else jax.default_backend(),
         call=call,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -142,7 +141,7 @@ def _parts(value: Any) -> Iterator[tuple[str, Any]]:
         )
         for i, part in enumerate(value):
             yield (f"[{i}].{part[0]}", part[1]) if is_graph else (f"[{i}]", part)
-    elif isinstance(value, functools.partial):
+    elif _functions.is_partial(value):
         names = "func", "args", "keywords"
     elif isinstance(value, types.MethodType):
         names = "__self__", "__func__"
