@@ -109,9 +109,6 @@ def _line(raw: Raw) -> str:
     return f"%{raw.name} = {raw.type} {raw.opcode}({operands}){after}"
 
 
-# --- measured ---
-
-
 def seconds(
     program: Program, kernels: Sequence[Kernel], args: Any, kwargs: Any, calls: int
 ) -> tuple[float | None, ...]:

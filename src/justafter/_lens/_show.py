@@ -31,9 +31,6 @@ _LABELS = {"unused": "unused", "gone": "gone", "folded": "folded", "unknown": "?
 _MOST_INSTRUCTIONS = 1500
 
 
-# --- what both forms say ---
-
-
 def count(number: int, noun: str) -> str:
     """Write a number with its noun."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
@@ -120,9 +117,6 @@ def cost_words(costs: Costs) -> str:
     return f"{costs.flops or 0:,.0f} FLOP {costs.bytes_accessed:,.0f} B"
 
 
-# --- text ---
-
-
 def render(view: Lens) -> str:
     """Write the summary, and the equations with their kernels."""
     lines = [
@@ -149,9 +143,6 @@ def _equation_lines(view: Lens) -> Iterator[str]:
         text = text if len(text) <= width else text[: width - 1] + "…"
         line = "" if item.span is None else f"L{item.span.line}"
         yield f"  {item.index:>4} {text:<{width}}  {line:<5} {fate(item, view)}"
-
-
-# --- HTML ---
 
 
 def page(view: Lens) -> str:
