@@ -30,8 +30,8 @@ def jit_again(fun: Callable[..., Any], jitted: Any) -> Any | None:
 def without_persistent_cache() -> Iterator[None]:
     """Compile on this thread, whatever is on disk, and leave nothing there.
 
-    With metadata in its key, which users leave out, the cache has no such program, and a
-    compilation never takes long enough to be kept. Both settings are this thread's.
+    With metadata in its key, which users leave out, the cache has no such program, and
+    a compilation never takes long enough to be kept. Both settings are this thread's.
     """
     with (
         _config.compilation_cache_include_metadata_in_key(True),
