@@ -333,7 +333,7 @@ def test_arrays_in_objects_are_waited_for(wrap):
     c = measure.compare(
         {"bare": lambda: step(x), "held": lambda: wrap(step(x))}, budget=0.05
     )
-    assert c.ratios["held"].median > 0.5  # without waiting, a hundredth
+    assert c.ratios["held"].median > 0.1  # without waiting, a hundredth
 
 
 def test_a_body_that_does_not_run_says_so():
