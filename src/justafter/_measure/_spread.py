@@ -28,7 +28,7 @@ class Spread:
             samples themselves where there are too few. It assumes that the groups are
             independent. Of fewer than six samples it is the smallest.
         most: the upper end of that interval.
-        minimum: the smallest sample: the time of a call that nothing disturbed.
+        minimum: the smallest sample, and the least disturbed.
         samples: how many samples.
         calls: how many calls one sample is the mean of.
     """
