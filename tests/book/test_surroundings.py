@@ -42,10 +42,14 @@ def test_a_flag_that_xla_does_not_know_is_one_line(book):
     assert "Traceback" not in said
 
 
-def test_a_platform_that_is_not_here_is_one_line(book):
+@pytest.mark.parametrize("chosen", ["cuda", "cuda,cpu"])
+@pytest.mark.parametrize("command", ["execute", "record"])
+def test_a_platform_that_is_not_here_is_one_line(book, command, chosen):
+    (book.root / "outputs" / "cells").mkdir(parents=True)
     book.chapter("one", "1")
-    said = book.refused("execute", JAX_PLATFORMS="cuda")
-    assert "JAX does not start on the platform 'cuda'" in said
+    said = book.refused(command, JAX_PLATFORMS=chosen)
+    assert f"JAX does not start on the platform {chosen!r}" in said
+    assert not list((book.root / "outputs").rglob("*.txt"))
     assert "Traceback" not in said
     assert "AssertionError" not in said
 

@@ -29,8 +29,8 @@ from ..model import Chapter, Executed
 from ..plurals import counted
 from ..programs.snippets import NeededCells
 from ..running.fingerprint import installed_version
+from ..running.platform import platform_name
 from ..running.progress import Progress
-from ..running.workers import worker_environment
 from ..settings import Settings
 
 #: The length of a reason at most (characters).
@@ -74,7 +74,7 @@ def record(settings: Settings, progress: Progress) -> None:
             folder.
     """
     folder = settings.outputs_folder
-    is_on_cpu = worker_environment()["JAX_PLATFORMS"] == "cpu"
+    is_on_cpu = platform_name().startswith("cpu")
     jax = installed_version("jax") or ""
     with_what = f"JAX {jax}" if jax else "this Python"
     here = stored_path(folder, jax, "").parent

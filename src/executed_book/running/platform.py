@@ -43,13 +43,16 @@ try:
 except Exception as error:
     text = str(error) or "no such platform is installed here"
     sys.exit(f"{type(error).__name__}: {text}".replace("AssertionError: ", ""))
-print(jax.default_backend(), devices[0].device_kind, len(devices))
+wanted, backend = sys.argv[1].partition(",")[0], jax.default_backend()
+if backend == "cpu" and wanted not in ("", "cpu"):  # JAX took the next in silence
+    sys.exit(f"Error: {wanted!r} is not here")
+print(backend, devices[0].device_kind, len(devices))
 """
 
 
 def _ask_jax(chosen: str) -> str:
     asked = subprocess.run(
-        [sys.executable, "-P", "-c", _ASK],
+        [sys.executable, "-P", "-c", _ASK, chosen],
         env=worker_environment(),
         capture_output=True,
         text=True,
