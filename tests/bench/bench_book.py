@@ -24,7 +24,7 @@ from executed_book.model import Chapter
 from executed_book.reading.pages import find_chapters
 
 ROOT = Path(__file__).parents[2]
-#: A kernel that is told a backend of Matplotlib's shows no figure.
+#: Where this variable names a backend of Matplotlib's, a kernel shows no figure.
 ENVIRONMENT = {**os.environ, "JAX_PLATFORMS": "cpu"}
 ENVIRONMENT.pop("MPLBACKEND", None)
 

@@ -44,7 +44,7 @@ nb_execution_mode = "cache"
 nb_execution_cache_path = {cache!r}
 """
 
-#: A kernel that is told a backend of Matplotlib's shows no figure.
+#: Where this variable names a backend of Matplotlib's, a kernel shows no figure.
 ENVIRONMENT = {**os.environ, "JAX_PLATFORMS": "cpu"}
 ENVIRONMENT.pop("MPLBACKEND", None)
 
