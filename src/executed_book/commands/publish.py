@@ -1,17 +1,21 @@
 """Replacing the published site by the new build.
 
 Nothing is deleted that no build made: the folder is only ever replaced if it is empty,
-absent, or a site whose every file a build wrote.
+absent, or a site whose every file a build wrote. Where the system can swap two folders
+in one step, there is no moment without a site.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import fcntl
+import filecmp
 import json
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -103,6 +107,8 @@ class Site:
             BookError: the place holds something new that no build made, or cannot be
                 replaced.
         """
+        if self._shows(finished):
+            return
         new, old = self.work / "new", self.work / "old"
         for folder in (new, old):
             shutil.rmtree(folder, ignore_errors=True)
@@ -121,11 +127,19 @@ class Site:
             for folder in (new, old):
                 shutil.rmtree(folder, ignore_errors=True)
 
+    def _shows(self, finished: Path) -> bool:
+        """Whether the site has the same files as what was built, byte by byte."""
+        names = {n for n in _files(finished) if not _NOT_PUBLISHED("", n.split("/"))}
+        if not names == _written(self.output) == set(_files(self.output)) - {MARK}:
+            return False
+        _, *other = filecmp.cmpfiles(finished, self.output, names, shallow=False)
+        return not any(other)
+
     def _exchange(self, new: Path, old: Path) -> None:
         output = self.output
         if not output.exists():
             new.rename(output)
-        else:
+        elif not _swap(new, output):
             output.rename(old)
             try:
                 new.rename(output)
@@ -194,3 +208,22 @@ def _copy(finished: Path, new: Path) -> None:
     except shutil.Error as several:
         # It collects what went wrong, as (source, destination, reason).
         raise OSError(errno.EIO, str(several.args[0][0][2])) from None
+
+
+_AT_FDCWD, _EXCHANGE = -100, 2
+_RENAME_SWAP = 2
+
+
+def _swap(one: Path, other: Path) -> bool:
+    """Exchange two folders in one step; False where the system has no such step."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    names = os.fsencode(one), os.fsencode(other)
+    if sys.platform == "linux" and hasattr(libc, "renameat2"):
+        failed = libc.renameat2(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _EXCHANGE)
+    elif sys.platform == "darwin" and hasattr(libc, "renamex_np"):
+        failed = libc.renamex_np(names[0], names[1], _RENAME_SWAP)
+    else:
+        return False
+    if failed and ctypes.get_errno() not in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP):
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return not failed

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import filecmp
 import hashlib
+import os
 import shutil
+import threading
 from pathlib import Path
 
 import pytest
@@ -120,7 +123,52 @@ def made_site(folder: Path, text: str) -> Path:
     return folder
 
 
-def test_a_site_takes_the_place_of_the_old_one(tmp_path):
+def test_there_is_no_moment_without_a_site(tmp_path):
+    site = working(tmp_path / "html")
+    site.publish(made_site(tmp_path / "one", "one"))
+    others = [made_site(tmp_path / text, text) for text in ("other", "another")]
+    missing, stop = [], threading.Event()
+
+    def look() -> None:
+        while not stop.is_set():
+            try:
+                (site.output / "index.html").read_bytes()
+            except OSError as error:
+                missing.append(error)
+
+    reader = threading.Thread(target=look)
+    reader.start()
+    for _ in range(50):
+        for other in others:
+            site.publish(other)
+    stop.set()
+    reader.join()
+    assert not missing
+
+
+def test_a_site_that_a_build_gives_again_is_left_as_it_is(tmp_path):
+    site, built = working(tmp_path / "html"), made_site(tmp_path / "built", "one")
+    (built / ".buildinfo").write_text("Sphinx's own")
+    site.publish(built)
+    stood, page = site.output.stat().st_ino, site.output / "index.html"
+    site.publish(built)
+    assert site.output.stat().st_ino == stood
+    times = page.stat().st_atime_ns, page.stat().st_mtime_ns
+    page.write_text("two")  # as long, and as old
+    os.utime(page, ns=times)
+    filecmp.clear_cache()  # each build is a process of its own
+    site.publish(built)
+    assert page.read_text() == "one"
+    page.unlink()
+    site.publish(built)
+    assert page.read_text() == "one"
+    (built / "more.html").write_text("more")
+    site.publish(built)
+    assert (site.output / "more.html").exists()
+
+
+def test_where_two_folders_cannot_be_swapped_they_change_places(tmp_path, monkeypatch):
+    monkeypatch.setattr(publish, "_swap", lambda one, other: False)
     site = working(tmp_path / "html")
     for text in ("one", "two"):
         site.publish(made_site(tmp_path / text, text))
