@@ -44,6 +44,10 @@ nb_execution_mode = "cache"
 nb_execution_cache_path = {cache!r}
 """
 
+#: Where this variable names a backend of Matplotlib's, a kernel shows no figure.
+ENVIRONMENT = {**os.environ, "JAX_PLATFORMS": "cpu"}
+ENVIRONMENT.pop("MPLBACKEND", None)
+
 #: Makes the data base of jupyter-cache, which a parallel build fails to do.
 MAKE_CACHE = """\
 import sys
@@ -92,7 +96,7 @@ class Place:
         running = subprocess.Popen(
             [self.python, *arguments],
             cwd=self.folder,
-            env={**os.environ, "JAX_PLATFORMS": "cpu", "MPLBACKEND": "agg"},
+            env=ENVIRONMENT,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -223,6 +227,10 @@ def timed(options: argparse.Namespace, folder: Path) -> tuple[dict[str, Any], Pl
             name: len(built(place.folder, options.source))
             for name, place in zip(BUILDERS, (mine, other), strict=True)
         },
+        "figures": {
+            name: figures(place.folder)
+            for name, place in zip(BUILDERS, (mine, other), strict=True)
+        },
         "seconds of pages": {
             docname: float(taken)
             for docname, taken in re.findall(
@@ -249,6 +257,12 @@ def built(folder: Path, source: str) -> list[str]:
         if path.suffix in suffixes
     ]
     return [str(n) for n in names if (folder / "_build/html" / f"{n}.html").exists()]
+
+
+def figures(folder: Path) -> int:
+    """How many images the pages of the site show."""
+    pages = (folder / "_build/html").rglob("*.html")
+    return sum(path.read_text("utf-8").count("<img ") for path in pages)
 
 
 def offered(folder: Path, docnames: list[str]) -> dict[str, int]:
@@ -310,6 +324,10 @@ def table(books: dict[str, dict[str, Any]]) -> str:
         "commit": lambda b: b["commit"][:8],
         "pages in the site": lambda b: b["pages"]["executed_book"],
         "pages in MyST-NB's site": lambda b: b["pages"]["MyST-NB"],
+        **{
+            f"figures, {who}": lambda b, who=who: b.get("figures", {}).get(who, "")
+            for who in BUILDERS
+        },
         "pages that are executed": lambda b: b["executed pages"],
         "left out, since they take long": lambda b: len(b["left out"]),
         "refused": lambda b: len(b["refused"]),

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from executed_book.programs import Page, Programs, SourceCell
-from executed_book.programs.snippets import Snippets
+from executed_book.programs import Page, Programs, SourceCell, snippets
+from executed_book.programs.snippets import Snippets, snippets_of
 from executed_book.programs.values import describe, described, split_descriptions
 from executed_book.programs.verdicts import (
     DIFFERS,
@@ -27,6 +27,9 @@ from executed_book.programs.verify import (
 )
 from executed_book.running.programs import Ran
 from executed_book.running.progress import Progress
+from executed_book.running.store import Store
+
+from .made import chapter, executed, gave, printed
 
 pytestmark = pytest.mark.usefixtures("ready_workers")
 
@@ -160,6 +163,41 @@ def test_an_address_is_not_held_against_a_program(opened):
     assert offer.verdict == Verdict(HELD)
     again = page_offer(opened(), ["x = object()", "x"], "<object object at 0x7f5a5db4>")
     assert again.verdict is not None, "the page was executed anew"
+
+
+def test_what_id_gives_varies(opened):
+    """Workers that are forked from one process have the same addresses."""
+    offer = page_offer(opened(), ["x = object()", "id(x)"], "139995")
+    verify_offers([offer], 1, Progress())
+    assert offer.verdict.word == VARIES
+
+
+@pytest.mark.parametrize(
+    "timing",
+    [
+        "CPU times: user 3 μs, sys: 1 μs, total: 4 μs\nWall time: 5.72 μs\n",
+        "1.27 μs ± 0 ns per loop (mean ± std. dev. of 1 run, 1 loop each)\n",
+    ],
+)
+def test_what_a_timing_magic_prints_is_not_asked_of_its_program(opened, timing):
+    codes = ["%%time\nprint(1)\n2"]
+    offer = page_offer(opened(), codes, f"1\n{timing}2")
+    verify_offers([offer], 1, Progress())
+    assert offer.verdict == Verdict(HELD)
+    wrong = page_offer(opened(), codes, f"1\n{timing}3")
+    verify_offers([wrong], 1, Progress())
+    assert wrong.verdict.word == DIFFERS
+
+
+def test_a_page_with_a_cell_without_a_program_is_sliced_once(tmp_path, monkeypatch):
+    store = Store(tmp_path, tmp_path)
+    page = executed(chapter("t = %timeit -o 1", "print(2)"), gave(), gave(printed("2")))
+    made, errors = snippets_of(page, store)
+    assert ["cannot be copied" in error.message for error in errors] == [True]
+    monkeypatch.setattr(snippets, "_programs_of", None)
+    again, errors_again = snippets_of(page, store)
+    assert again == made
+    assert list(map(str, errors_again)) == list(map(str, errors))
 
 
 def test_a_page_and_a_program_bind_the_same(opened):

@@ -323,11 +323,12 @@ def _note(offer: Offer, added: Places = (), unstable: Iterable[str] = ()) -> Non
 def _repair(offer: Offer, workers: Workers, memory: float) -> None:
     """Find the nearest earlier statements with which an offer holds."""
 
-    def attempt(added: Places) -> _Outcome:
+    def attempt(added: Places, fresh: bool = False) -> _Outcome:
         program = offer.with_added(added) if added else None
         text = offer.promise.text if program is None else program.text
         outcomes: list[_Outcome] = []
         trial = _Trial(offer, text, memory, lambda _, got: outcomes.append(got))
+        trial.fresh = trial.fresh or fresh
         Pool(workers, 1).run([trial])
         return outcomes[0]
 
@@ -342,8 +343,10 @@ def _repair(offer: Offer, workers: Workers, memory: float) -> None:
         return
     word = NEEDS_FILES if long.lacks_files else DIFFERS
     if long.ended_well and short.ended_well:
-        # What is not the same twice is not held against a program.
-        word = word if attempt(above).ran.stdout == long.ran.stdout else VARIES
+        # What is not the same twice is not held against a program. Two processes that
+        # are forked from one have the same addresses, which `id` gives.
+        again = attempt(above, fresh=True)
+        word = word if again.ran.stdout == long.ran.stdout else VARIES
     problem = short.problem or ", ".join(short.other)
     note = " | ".join(line.strip() for line in problem.strip().split("\n"))[:300]
     verdict = Verdict(word, note="" if word == VARIES else note)
