@@ -4,17 +4,13 @@ A network takes noise off handwritten digits. Then three faults are planted, one
 time, of which none raises an error: weights in bfloat16 at a small rate, pixels in
 another order than the one they belong in, and test inputs that are not scaled as the
 training's are. Each lowers the result; and for each there is a figure that is wrong
-for this fault alone, which a test of one line would have checked.
+for this fault alone, which a test of one line would have checked. Beside the network
+stands the best linear map of the pixels, which a formula gives.
 
     python faults.py
     python faults.py --size large --seed 1 --output elsewhere
 """
 
-import argparse
-import json
-import shlex
-import sys
-from pathlib import Path
 from typing import NamedTuple
 
 import jax
@@ -22,8 +18,7 @@ import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
 import optax
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-from sklearn.datasets import load_digits
+import study
 
 BATCH, NOISE, RATE = 128, 0.3, 1e-4
 EVERY = 500  # steps from one checkpoint to the next
@@ -46,7 +41,7 @@ class Setup(NamedTuple):
     """How the program is put together; the defaults are right."""
 
     dtype: str = "float32"  # of the weights
-    order: str = "cells"  # in which pixels enter the network
+    order: str = "cells"  # in which pixels come in
     scale: float = 16.0  # by which the test images are divided
 
 
@@ -62,8 +57,7 @@ SETUPS = {
 
 def load(scale=16.0):
     """Images (n, 8, 8), in [0, 1] if the scale is right: 1,500 and 297."""
-    images = (load_digits().images / scale).astype(np.float32)
-    return images[:1500], images[1500:]
+    return [images * np.float32(16 / scale) for images, _ in study.digits()]
 
 
 def noisy(images, rng):
@@ -71,7 +65,7 @@ def noisy(images, rng):
 
 
 def test_pair(setup, seed):
-    """Test images as they enter the network, and without noise, in [0, 1]."""
+    """Test images as the network gets them, and without noise, in [0, 1]."""
     noise = noisy(np.zeros((297, 8, 8)), np.random.default_rng(seed))
     return load(setup.scale)[1] + noise, load()[1]
 
@@ -106,24 +100,24 @@ def init(key, width):
         return jax.random.normal(key, (m, n)) / jnp.sqrt(m)
 
     return {
-        "look": weight(one, 4, width),
-        "places": jnp.zeros((16, width)),
-        "join": weight(two, 2 * width, width),
-        "leave": weight(three, width, 4),
+        "patch": weight(one, 4, width),
+        "position": jnp.zeros((16, width)),
+        "hidden": weight(two, 2 * width, width),
+        "out": weight(three, width, 4),
     }
 
 
 def denoise(params, images, order):
     """Noisy images (n, 8, 8) to clean ones, cell by cell.
 
-    What leaves for a cell comes from the pixels that entered for it, and from the
-    mean over all cells.
+    The result for a cell depends on the pixels of that cell and on the mean over all
+    cells.
     """
     cells = ORDERS[order](images)
-    seen = jax.nn.relu(cells @ params["look"] + params["places"])
+    seen = jax.nn.relu(cells @ params["patch"] + params["position"])
     everywhere = jnp.broadcast_to(seen.mean(axis=1, keepdims=True), seen.shape)
     joined = jnp.concatenate([seen, everywhere], axis=-1)
-    return from_cells(jax.nn.relu(joined @ params["join"]) @ params["leave"])
+    return from_cells(jax.nn.relu(joined @ params["hidden"]) @ params["out"])
 
 
 def loss(params, order, images, clean):
@@ -134,7 +128,7 @@ def loss(params, order, images, clean):
 
 
 def start(setup, width, seed):
-    """Weights of the setup's type, and Adam's memory of them."""
+    """Weights of the setup's type, and the optimizer state."""
     params = jax.jit(init, static_argnums=1)(jax.random.key(seed), width)
     params = jax.tree.map(lambda p: p.astype(setup.dtype), params)
     return params, optax.adam(RATE).init(params)
@@ -142,11 +136,11 @@ def start(setup, width, seed):
 
 def make_step(setup):
     @jax.jit
-    def step(params, memory, images, clean):
+    def step(params, opt_state, images, clean):
         differentiate = jax.value_and_grad(loss)
-        value, gradient = differentiate(params, setup.order, images, clean)
-        moves, memory = optax.adam(RATE).update(gradient, memory)
-        return optax.apply_updates(params, moves), memory, value
+        value, grads = differentiate(params, setup.order, images, clean)
+        updates, opt_state = optax.adam(RATE).update(grads, opt_state)
+        return optax.apply_updates(params, updates), opt_state, value
 
     return step
 
@@ -170,15 +164,28 @@ def training(setup, state, done, steps, seed):
 
 
 def noise_removed(params, setup, seed):
-    """The share of the noise that is gone from test images; 0 for doing nothing."""
     images, clean = test_pair(setup, seed)
-    error = ((denoise(params, images, setup.order) - clean) ** 2).mean()
-    return 1 - float(error) / NOISE**2
+    return share_removed(denoise(params, images, setup.order), clean)
 
 
-def weights_moved(params, memory, setup, seed):
+def share_removed(images, clean):
+    """The share of the noise that is gone; 0 for doing nothing."""
+    return 1 - float(((images - clean) ** 2).mean()) / NOISE**2
+
+
+def removed_by_linear_map(seed):
+    """What the best linear map removes, from mean and covariance of the training."""
+    x = load()[0].reshape(-1, 64)
+    mean, covariance = x.mean(axis=0), np.cov(x.T)
+    best = np.linalg.solve(covariance + NOISE**2 * np.eye(64), covariance)
+    images, clean = test_pair(Setup(), seed)
+    cleaned = mean + (images.reshape(-1, 64) - mean) @ best
+    return share_removed(cleaned.reshape(-1, 8, 8), clean)
+
+
+def weights_moved(params, opt_state, setup, seed):
     """The share of the weights that one more step changes."""
-    after, _, _ = make_step(setup)(params, memory, *batch(load()[0], seed, 0))
+    after, _, _ = make_step(setup)(params, opt_state, *batch(load()[0], seed, 0))
     same = [
         np.asarray(a == b).ravel()
         for a, b in zip(jax.tree.leaves(params), jax.tree.leaves(after), strict=True)
@@ -189,10 +196,10 @@ def weights_moved(params, memory, setup, seed):
 def dependence(params, order):
     """How much pixel i of the result depends on pixel j of the image: (64, 64)."""
     images = jnp.asarray(load()[0][:32])
-    slopes = jax.vmap(
+    jacobians = jax.vmap(
         jax.jacobian(lambda image: denoise(params, image[None], order)[0])
     )(images)
-    return np.asarray(abs(slopes).mean(axis=0).reshape(64, 64), np.float32)
+    return np.asarray(abs(jacobians).mean(axis=0).reshape(64, 64), np.float32)
 
 
 def own_cell_first(params, order):
@@ -209,71 +216,31 @@ def scale_apart(setup, seed):
     return float(test_pair(setup, seed)[0].std() / trained.std())
 
 
-def save(path, state, notes):
-    """Write all, then rename: a stop in between leaves the earlier file whole."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    half = path.with_name("checkpoint.tmp")
-    with half.open("wb") as file:
-        np.savez(file, *jax.tree.leaves(state), notes=json.dumps(notes))
-    half.replace(path)
-
-
-def restore(path, state, notes):
-    """What was saved; `state` and `notes` as given if nothing was."""
-    if not path.exists():
-        print(f"No checkpoint {path} yet: this begins with the first step.")
-        return state, notes
-    like, structure = jax.tree.flatten(state)
-    try:
-        with path.open("rb") as raw, np.load(raw) as file:
-            saved = json.loads(str(file["notes"]))
-            if (other := saved["settings"]) != notes["settings"]:
-                sys.exit(f"The run in {path} has {other}: go on with these.")
-            # NumPy reads bfloat16 as two bytes without a meaning.
-            arrays = [file[f"arr_{i}"].view(leaf.dtype) for i, leaf in enumerate(like)]
-    except Exception as error:  # NumPy, zipfile and json each have their own
-        reason = str(error).partition("\n")[0]
-        sys.exit(f"Cannot read {path}: {reason}. Begin without --resume.")
-    print(f"Going on after step {saved['step']}.")
-    return jax.tree.unflatten(structure, map(jnp.asarray, arrays)), saved
-
-
 # --- The program --------------------------------------------------------------------
 
 
-def fit(name, setup, settings, width, folder, resume):
-    """Train one setup with a progress bar; its state and losses."""
-    path, steps = folder / f"{name.replace(' ', '-')}.checkpoint", settings["steps"]
-    state, notes = start(setup, width, settings["seed"]), {"settings": settings}
-    notes |= {"step": 0, "losses": []}
-    if resume:
-        state, notes = restore(path, state, notes)
-    columns = "{task.description:16}", BarColumn(), MofNCompleteColumn()
-    with Progress(*columns, TimeRemainingColumn(), "{task.fields[said]}") as bar:
-        task = bar.add_task(name, total=steps, completed=notes["step"], said="")
-        rest = training(setup, state, notes["step"], steps, settings["seed"])
-        for done, state, value in rest:
-            if done % 20 == 0:
-                notes["losses"].append(float(value))
-                bar.update(task, completed=done, said=f"loss {value:.4f}")
-            if done % EVERY == 0 or done == steps:
-                notes["step"] = done
-                save(path, state, notes)
-    return state, notes["losses"]
+def fit(name, setup, options, width):
+    """Train one setup; its last state and losses."""
+    steps, seed = options.settings["steps"], options.seed
+
+    def rest(state, done):
+        return training(setup, state, done, steps, seed)
+
+    return study.fit(name, start(setup, width, seed), rest, steps, options, EVERY)
 
 
 def examine(state, setup, seed):
     """The result, and one figure for each fault."""
-    params, memory = state
+    params, opt_state = state
     return {
         "noise removed": noise_removed(params, setup, seed),
-        "weights moved": weights_moved(params, memory, setup, seed),
+        "weights moved": weights_moved(params, opt_state, setup, seed),
         "own cell first": own_cell_first(params, setup.order),
         "scale of test": scale_apart(setup, seed),
     }
 
 
-def draw(losses, slopes, path):
+def draw(losses, jacobians, path):
     """The losses, and which pixel depends on which, as it should and as it does not."""
     figure, grid = plt.subplots(1, 3, figsize=(11, 3.4), layout="constrained")
     for i, (name, curve) in enumerate(losses.items()):
@@ -282,66 +249,28 @@ def draw(losses, slopes, path):
         grid[0].semilogy(steps, curve, linewidth=4 - i, label=name)
     grid[0].set(xlabel="step", ylabel="loss of a training batch")
     grid[0].legend(fontsize="small")
-    for axes, (name, picture) in zip(grid[1:], slopes.items(), strict=True):
+    for axes, (name, picture) in zip(grid[1:], jacobians.items(), strict=True):
         axes.imshow(picture, vmax=np.quantile(picture, 0.99))
-        axes.set(title=name, xlabel="pixel that enters", ylabel="pixel that leaves")
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
+        axes.set(title=name, xlabel="input pixel", ylabel="output pixel")
+    study.save_figure(figure, path)
 
 
-def run(options):
-    size, seed = SIZES[options.size], options.seed
-    print(f"{options.size}: {size.takes}")
-    options.output.mkdir(parents=True, exist_ok=True)
-    settings = {"size": options.size, "steps": options.steps or size.steps}
-    settings |= {"seed": seed}
-    results, losses, slopes = {}, {}, {}
+def run(options, size):
+    results, losses, jacobians = {}, {}, {}
     for name, setup in SETUPS.items():
-        given = settings, size.width, options.output, options.resume
-        state, losses[name] = fit(name, setup, *given)
-        results[name] = examine(state, setup, seed)
+        state, losses[name] = fit(name, setup, options, size.width)
+        results[name] = examine(state, setup, options.seed)
         if name in ("working", "order of pixels"):
-            slopes[name] = dependence(state[0], setup.order)
-    draw(losses, slopes, options.output / "faults.png")
-    (options.output / "results.json").write_text(json.dumps(results, indent=1))
-    print(f"{'':17}" + "".join(f"{what:>17}" for what in results["working"]))
-    for name, row in results.items():
-        print(f"{name:17}" + "".join(f"{figure:17.2f}" for figure in row.values()))
-
-
-def positive(text):
-    if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text} is not a positive whole number")
-    return int(text)
-
-
-def seed_number(text):
-    if not text.isdecimal() or int(text) >= 2**31:
-        raise argparse.ArgumentTypeError(f"{text} is not a number from 0 to 2**31 - 1")
-    return int(text)
-
-
-def read_arguments():
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    add = parser.add_argument
-    add("--output", type=Path, default=Path("faults"), help="where to write")
-    takes = "; ".join(f"{name}: {size.takes}" for name, size in SIZES.items())
-    add("--size", choices=SIZES, default="small", help=f"small, if not said; {takes}")
-    add("--steps", type=positive, help="at most, if not those of the size")
-    add("--seed", type=seed_number, default=0, help="of weights and batches")
-    add("--resume", action="store_true", help="go on with a run that was stopped")
-    return parser.parse_args()
+            jacobians[name] = dependence(state[0], setup.order)
+    draw(losses, jacobians, options.output / "faults.png")
+    study.print_table(results)
+    by_formula = removed_by_linear_map(options.seed)
+    print(f"noise removed by the best linear map: {by_formula:.2f}")
+    return {**results, "linear map": {"noise removed": by_formula}}
 
 
 def main():
-    options = read_arguments()
-    try:
-        run(options)
-    except KeyboardInterrupt:
-        again = sys.argv if options.resume else [*sys.argv, "--resume"]
-        sys.exit(f"Stopped. To go on from here: python {shlex.join(again)}")
-    except OSError as error:
-        sys.exit(f"Cannot write to {options.output}: {error}")
+    study.main(run, __doc__, SIZES)
 
 
 if __name__ == "__main__":

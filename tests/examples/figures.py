@@ -94,7 +94,8 @@ SHOWN: dict[str, dict[str, Callable[[dict], float]]] = {
     "faults": {
         f"noise removed, {setup}": at(setup, "noise removed")
         for setup in (
-            *("working", "bfloat16 weights", "order of pixels", "scale of inputs"),
+            *("working", "linear map"),
+            *("bfloat16 weights", "order of pixels", "scale of inputs"),
         )
     },
 }

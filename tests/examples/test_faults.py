@@ -47,6 +47,16 @@ def test_each_fault_is_seen_in_its_own_figure_alone(name: str):
         assert is_right(found[figure]) == (name != fault), (figure, found)
 
 
+def test_the_linear_map_removes_more_than_shrinking_towards_the_mean():
+    by_formula = program.removed_by_linear_map(0)
+    images, clean = program.test_pair(program.Setup(), 0)
+    for share in (0.0, 0.5, 1.0):
+        shrunk = clean.mean() + share * (images - clean.mean())
+        assert program.share_removed(shrunk, clean) < by_formula - 0.1
+    assert program.share_removed(clean, clean) == 1
+    assert abs(program.share_removed(images, clean)) < 0.05
+
+
 @pytest.mark.parametrize("name", [name for name in program.SETUPS if name != "working"])
 def test_each_fault_costs_something(name: str):
     working = examined("working")["noise removed"]
@@ -68,19 +78,10 @@ def test_at_its_real_size_each_fault_shows(seed: int, tmp_path: Path):
     found = run("faults", tmp_path, seed)
     working = found["working"]["noise removed"]
     assert working > 0.65
-    for name, row in found.items():
+    # As the page says: a formula removes more than the network.
+    assert found["linear map"]["noise removed"] > working + 0.01
+    for name in program.SETUPS:
+        row = found[name]
         for figure, (is_right, fault) in RIGHT.items():
             assert is_right(row[figure]) == (name != fault), (name, figure)
         assert name == "working" or row["noise removed"] < working - 0.05
-
-
-@pytest.mark.parametrize("name", program.SETUPS)
-def test_a_checkpoint_comes_back_as_it_was(name: str, tmp_path: Path):
-    state = program.start(program.SETUPS[name], 16, 0)
-    notes = {"settings": {"width": 16}, "step": 3}
-    program.save(tmp_path / "checkpoint.npz", state, notes)
-    again, said = program.restore(tmp_path / "checkpoint.npz", state, notes)
-    assert said == notes
-    for one, other in zip(jax.tree.leaves(state), jax.tree.leaves(again), strict=True):
-        assert one.dtype == other.dtype
-        np.testing.assert_array_equal(one, other)

@@ -14,8 +14,8 @@ RUNS = sorted(figures.KEPT.glob("*.json"))
 
 
 def faults(removed: float) -> dict:
-    setups = "working", "bfloat16 weights", "order of pixels", "scale of inputs"
-    return {name: {"noise removed": removed + i} for i, name in enumerate(setups)}
+    rows = [name.split(", ")[1] for name in figures.SHOWN["faults"]]
+    return {name: {"noise removed": removed + i} for i, name in enumerate(rows)}
 
 
 def test_runs_are_kept_in_the_order_of_their_seeds(
@@ -29,9 +29,10 @@ def test_runs_are_kept_in_the_order_of_their_seeds(
     assert (tmp_path / "faults.csv").read_text() == (
         "figure,seed 0,seed 1\n"
         '"noise removed, working",0.000,0.100\n'
-        '"noise removed, bfloat16 weights",1.000,1.100\n'
-        '"noise removed, order of pixels",2.000,2.100\n'
-        '"noise removed, scale of inputs",3.000,3.100\n'
+        '"noise removed, linear map",1.000,1.100\n'
+        '"noise removed, bfloat16 weights",2.000,2.100\n'
+        '"noise removed, order of pixels",3.000,3.100\n'
+        '"noise removed, scale of inputs",4.000,4.100\n'
         "CPU seconds,13,13\n"
         "peak memory in MB,345,345\n"
         "run on,2001-02-03,2001-02-03\n"
