@@ -19,7 +19,7 @@ _IMPORTED = time.time()
 # with a new setting JAX traces every function again.
 _HOMES = {
     "_lens": "Costs Equation Instruction Kernel Lens Link Row Source Span Table lens",
-    "_measure": "Comparison Measurement Provenance Spread measure",
+    "_measure": "Comparison Measurement Spread measure",
     "_watch": "Compilation Log Reason Record RetraceError Trace watch",
 }
 _NAMES = {name: home for home, names in _HOMES.items() for name in names.split()}

@@ -22,12 +22,7 @@ _DEEPEST = 32
 
 
 def is_jitted(fn: Any) -> bool:
-    """Whether a callable can lower itself, as those of `jax.jit` and its wrappers can.
-
-    >>> import jax
-    >>> is_jitted(jax.jit(abs)), is_jitted(abs)
-    (True, False)
-    """
+    """Whether a callable can lower itself, as a `jax.jit` can."""
     return callable(fn) and callable(getattr(fn, "lower", None))
 
 
@@ -46,20 +41,9 @@ def unbound(fn: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
 
 
 def is_partial(fn: Any) -> bool:
-    """Whether a callable is a partial: Python's, or a library's that is made alike.
-
-    >>> is_partial(functools.partial(max, 1)), is_partial(max)
-    (True, False)
-    """
-    if isinstance(fn, functools.partial):
-        return True
-    names = ("func", "args", "keywords")
-    return (
-        not isinstance(fn, type)
-        and type(fn).__name__.lower().startswith("partial")
-        and all(hasattr(fn, name) for name in names)
-        and callable(fn.func)
-    )
+    """Whether a callable is a partial: Python's, or a library's that is made alike."""
+    is_named = type(fn).__name__.lower().startswith("partial")
+    return is_named and callable(getattr(fn, "func", None))
 
 
 def inner(fn: Any) -> Any:
@@ -145,23 +129,13 @@ def is_library(path: str) -> bool:
 
 
 def package_of(path: str) -> str:
-    """The name of the package that an installed file belongs to, or an empty text.
-
-    >>> package_of("/opt/lib/python3/site-packages/flax/linen/linear.py")
-    'flax'
-    """
+    """The name of the package that an installed file belongs to, or an empty text."""
     parts = _INSTALLED.split(path)
     return re.split(r"[\\/]", parts[-1])[0].removesuffix(".py") if parts[1:] else ""
 
 
 def file_label(path: str) -> str:
-    """Name a file without its folders.
-
-    >>> file_label("/srv/models/train.py"), file_label("<ipython-input-3-abc>")
-    ('train.py', 'notebook cell')
-    >>> file_label("<python-input-4>")
-    'prompt'
-    """
+    """Name a file without its folders."""
     if _CELL.search(path):
         return "notebook cell"
     return "prompt" if _PROMPT.search(path) else PurePath(path).name

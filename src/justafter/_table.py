@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import ClassVar
 
 Row = tuple[str, ...]
 
@@ -12,6 +13,8 @@ class Shown:
     """A result that shows as a table, by what `_parts` gives."""
 
     __slots__ = ()
+    # The columns whose text begins at the left.
+    _to_left: ClassVar[frozenset[int]] = frozenset({0})
 
     def _parts(self) -> tuple[str, list[Row], list[str]]:
         """A title, the rows with their head, and the lines below them."""
@@ -22,34 +25,33 @@ class Shown:
         return ()
 
     def __repr__(self) -> str:
-        return as_text(*self._parts())
+        title, rows, below = self._parts()
+        return "\n".join(
+            [*[title] * bool(title), *aligned(rows, self._to_left), *below]
+        )
 
     def _repr_html_(self) -> str:
         title, rows, below = self._parts()
+        if not rows:
+            return f"<p>{html.escape(title)}</p>"
         fixed = self._fixed(rows[0])
         show = html.escape if fixed else measured
-        return as_html(title, rows, [f"<p>{show(one)}</p>" for one in below], fixed)
+        lines = show("\n".join(below))
+        foot = f"<pre>{lines}</pre>" if below else ""
+        return as_html(title, rows, foot, fixed)
 
 
-def as_text(
-    title: str, rows: Sequence[Row], below: Sequence[str], left: int | None = None
-) -> str:
-    """Aligned columns, the first one to the left, and another one if asked for.
-
-    >>> print(as_text("", [("stage", "median"), ("first", "12 ms")], []))
-    stage  median
-    first   12 ms
-    """
+def aligned(rows: Sequence[Row], to_left: Collection[int]) -> list[str]:
+    """Lines of aligned columns, those of `to_left` at the left."""
     wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [title] * bool(title)
-    to_left = {0, left}
+    lines = []
     for row in rows:
         cells = (
             cell.ljust(width) if i in to_left else cell.rjust(width)
             for i, (cell, width) in enumerate(zip(row, wide, strict=True))
         )
         lines.append("  ".join(cells).rstrip())
-    return "\n".join([*lines, *below])
+    return lines
 
 
 _STYLE = """<style>
@@ -66,14 +68,13 @@ border-bottom:1px solid var(--ja-line);background:none;color:inherit;
 font-variant-numeric:tabular-nums;white-space:nowrap}
 .ja-table th:first-child{text-align:left}
 .ja-table :is(th,td):last-child{text-align:left;white-space:normal}
-.ja-table :is(p,small,summary){color:var(--ja-soft);margin:.3em 0;font-size:.9em}
-.ja-table ol{margin:.3em 0 .3em 1.6em;padding:0}
-.ja-table code{background:none;border:0;padding:0;color:inherit}
+.ja-table :is(code,pre){background:none;border:0;padding:0;color:inherit}
+.ja-table pre{color:var(--ja-soft);margin:.3em 0;white-space:pre-wrap}
 </style>"""
 
 
 def as_html(
-    title: str, rows: Sequence[Row], below: Sequence[str], fixed: Sequence[int] = ()
+    title: str, rows: Sequence[Row], below: str, fixed: Sequence[int] = ()
 ) -> str:
     """A table, the head first in `rows`, with HTML below it.
 
@@ -84,10 +85,9 @@ def as_html(
     caption = f"<caption><code>{html.escape(title)}</code></caption>" if title else ""
     top = "".join(f'<th scope="col">{html.escape(cell)}</th>' for cell in head)
     lines = "".join(_row(row, fixed) for row in body)
-    foot = "".join(below)
     return (
         f'{_STYLE}<div class="ja-table"><table>{caption}<thead><tr>{top}</tr></thead>'
-        f"<tbody>{lines}</tbody></table>{foot}</div>"
+        f"<tbody>{lines}</tbody></table>{below}</div>"
     )
 
 

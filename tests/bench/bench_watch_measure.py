@@ -175,7 +175,7 @@ def _range(values: list[float]) -> str:
 
 
 def _ratio(spread) -> str:
-    return f"{spread.median:.3f} ({spread.low:.3f} to {spread.high:.3f})"
+    return f"{spread.median:.3f} ({spread.least:.3f} to {spread.most:.3f})"
 
 
 if __name__ == "__main__":

@@ -338,7 +338,7 @@ class Sweep:
             equations=len(view.primitives),
             kernels=len(view.kernels),
             gone=len(view.gone),
-            unknown=len(view.unknown),
+            unknown=sum(eqn.fate == "unknown" for eqn in view.primitives),
         )
         self._check_links(name, view)
         self._check_gone(name, view)

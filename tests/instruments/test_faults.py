@@ -422,7 +422,7 @@ USES = {
     "watch": lambda f: _watched(f),
     "measure": lambda f: measure(jax.jit(f), 1.0, **QUICK),
     "compare": lambda f: measure.compare({"a": f, "b": f}, 1.0, **QUICK),
-    "timed": lambda f: lens(f, shaped(3)).timed(jnp.ones(3), calls=2),
+    "timed": lambda f: lens(f, shaped(3)).table(jnp.ones(3), calls=2),
 }
 
 

@@ -97,22 +97,6 @@ def test_weight_gradients_are_products():
     assert "inferred" in view._repr_html_()
 
 
-@pytest.mark.parametrize(
-    "fn",
-    [
-        jax.grad(lambda x: jax.nn.log_softmax(x)[0, 0]),
-        jax.jacfwd(lambda x: jnp.tanh(x) @ jnp.ones((4, 2), jnp.float32)),
-    ],
-    ids=["log-softmax", "jacfwd"],
-)
-def test_derivatives_lose_no_transcendental(fn):
-    view = lens(fn, X)
-    for opcode, primitive in (("exponential", "exp"), ("tanh", "tanh"), ("log", "log")):
-        for kernel in kernels_with(view, opcode):
-            known = [view.equations[i].primitive for i in (*kernel.members,)]
-            assert primitive in known
-
-
 def test_a_convolution_under_another_name():
     view = lens(jnp.convolve, V, V)
     (convolution,) = of(view, "conv_general_dilated")
@@ -141,7 +125,7 @@ def test_a_path_that_was_cut_is_not_guessed():
     sources = _source.Sources()
     found = _jaxpr.Collector(sources, numbered, _jaxpr.opened(traced.jaxpr))
     module = _hlo.parse(text)
-    marks = _marks.Marks(found.equations, module, found.reads(), found.results)
+    marks = _marks.Marks(found.equations, module, found.reads())
     both = tuple(e.index for e in found.equations if e.primitive == "tanh")
     tanhs = [raw for raw in module.instructions() if raw.opcode == "tanh"]
     assert len(tanhs) == len(both) == 2
@@ -161,22 +145,6 @@ def test_a_linear_solve():
     assert solves[0].kernels != solves[1].kernels
     # The product that it inverts, and the transposed solve, are for derivatives.
     assert {eqn.fate for eqn in of(view, "dot_general")} == {"unused"}
-
-
-@pytest.mark.parametrize("method", ["cg", "gmres", "bicgstab"])
-def test_iterative_solvers(method):
-    solve = getattr(jax.scipy.sparse.linalg, method)
-    view = lens(lambda a, b: solve(a, b, maxiter=5)[0], W, V)
-    runs = [eqn for eqn in view.primitives if eqn.fate not in ("unused", "folded")]
-    found = [eqn for eqn in runs if eqn.fate in ("kernel", "view", "unknown")]
-    assert len(found) > len(runs) / 2
-    assert_dots_in_text_are_linked(view)
-
-
-def assert_dots_in_text_are_linked(view: Lens) -> None:
-    products = {eqn.index for eqn in of(view, "dot_general")}
-    for kernel in kernels_with(view, "dot"):
-        assert products & {*kernel.members} or kernel.lost, kernel
 
 
 # --- constants --------------------------------------------------------------------
@@ -293,9 +261,7 @@ BEFORE = "import jax.numpy as jnp\n\ndef f(x):\n    return jnp.sin(x) * 2\n"
     "after",
     [
         BEFORE.replace("sin", "cos"),
-        BEFORE.replace("* 2", "* 3"),
         "# a line more\n" + BEFORE,
-        "nothing = 1\n",
         "def f(x:\n",
     ],
 )
@@ -345,23 +311,17 @@ def twice(x):
 def test_an_expression_that_stands_in_several_places():
     line = inspect.getsourcelines(twice)[1]
     view = lens(twice, V)
-    with pytest.raises(
-        KeyError, match=rf"lens_right.py line {line + 1} .* line {line + 2} "
-    ):
+    places = rf"lens_right.py line {line + 1}, .* line {line + 2}"
+    with pytest.raises(KeyError, match=f"in several places: .*{places}"):
         view.at("x + 1")
     assert view.at("x + 1", line=line + 1).equations == (0,)
-    with pytest.raises(KeyError, match=rf"stands only elsewhere.* line {line + 1} "):
+    with pytest.raises(KeyError, match=rf"no equation .*'x \+ 1' \(L{line + 1}\)"):
         view.at("x + 1", line=line + 999)
-    with pytest.raises(TypeError, match="expression as text, got a int"):
-        view.at(3)
-    pair = lens(lambda x: jnp.sin(x) + jnp.sin(x), V)
-    both = [one for one in pair.links if one.expression == "jnp.sin(x)"]
-    with pytest.raises(KeyError, match=rf"column {both[1].span.column}"):
-        pair.at("jnp.sin(x)")
-    for one in both:
-        assert pair.at("jnp.sin(x)", column=one.span.column) is one
     with pytest.raises(KeyError, match="no equation came from"):
         view.at("x + 2")
+    pair = lens(lambda x: jnp.sin(x) + jnp.sin(x), V)
+    with pytest.raises(KeyError, match="in several places"):
+        pair.at("jnp.sin(x)")
 
 
 def test_a_comment_in_an_expression():
@@ -380,52 +340,6 @@ def test_a_comment_in_an_expression():
 
 
 # --- raw forms, and what a kernel costs ---------------------------------------------
-
-
-def test_raw_forms():
-    def fn(x):
-        with jax.named_scope("block"):
-            return jnp.tanh(x) @ x.T
-
-    view = lens(fn, X)
-    assert view.jaxpr.eqns[0].primitive.name == "tanh"
-    assert "stablehlo.tanh" in view.stablehlo
-    assert re.search(r'op_name="jit\(fn\)/block/tanh', view.hlo)
-    assert "ja_eqn" not in view.hlo + view.stablehlo + str(view)
-
-
-def test_kernels_add_up_to_the_program():
-    view = lens(two_layers, [W, jax.ShapeDtypeStruct((4, 2), "float32")], X)
-    total = [
-        sum(getattr(one, key) for one in view.kernel_costs)
-        for key in ("flops", "bytes_accessed", "transcendentals")
-    ]
-    costs = view.costs
-    assert total == [costs.flops, costs.bytes_accessed, costs.transcendentals]
-    assert f"{view.kernel_costs[0].bytes_accessed:,.0f} B" in str(view)
-
-
-def test_times_from_a_profile():
-    x = jnp.ones((100, 100))
-    view = lens(lambda x: jnp.exp(rnn(x, x) @ x), x)
-    times = view.timed(x, calls=3)
-    assert len(times) == len(view.kernels)
-    (product,) = [
-        k for k in kernels_with(view, "dot") if not k.where and times[k.index]
-    ]
-    assert 0 < times[product.index] < 10
-    assert not x.is_deleted()
-    with pytest.raises(TypeError, match="arrays with values"):
-        view.timed(jax.ShapeDtypeStruct((100, 100), "float32"))
-    with pytest.raises(ValueError, match="calls must be 1 or more"):
-        view.timed(x, calls=0)
-
-
-def test_a_timed_program_keeps_what_it_consumes():
-    step = jax.jit(lambda x, n: x * n, static_argnums=1, donate_argnums=0)
-    x = jnp.ones(1000)
-    assert len(lens(step, x, 3).timed(x, 3, calls=2)) == 1
-    assert not x.is_deleted()
 
 
 # --- any callable ------------------------------------------------------------------
@@ -466,17 +380,6 @@ def test_a_large_lens_leaves_out_the_instructions():
         assert f'data-e="{eqn.index}" data-p="{eqn.primitive}"' in html
     for kernel in view.kernels:
         assert f'data-k="k{kernel.index}"' in html
-
-
-def test_a_file_that_is_gone_is_said(tmp_path):
-    path = tmp_path / "gone.py"
-    path.write_text("import jax.numpy as jnp\n\ndef f(x):\n    return jnp.sin(x)\n")
-    spec = importlib.util.spec_from_file_location("gone", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    path.unlink()
-    (note,) = lens(module.f, V).notes
-    assert note.startswith("No source for f: gone.py is not on disk any more.")
 
 
 def test_no_bound_of_a_clamp_is_called_gone():

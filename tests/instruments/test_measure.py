@@ -1,9 +1,6 @@
 """measure: the statistics on a clock that the test turns, then real functions."""
 
 import functools
-import json
-import re
-import sys
 import time
 from collections import deque
 
@@ -12,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from justafter import Comparison, Measurement, Spread, measure
+from justafter import Spread, measure
 from justafter._internals import _stages
 
 from .running import printed
@@ -55,10 +52,10 @@ def clock(monkeypatch):
 # --------------------------------------------------------------------------- statistics
 
 
-def test_a_spread_says_median_quartiles_minimum_and_interval():
+def test_a_spread_says_median_minimum_and_interval():
     spread = Spread.of(np.random.default_rng(0).permutation(21) + 1)
-    assert (spread.low, spread.median, spread.high) == (6, 11, 16)
-    assert (spread.minimum, spread.least, spread.most) == (1, 6, 16)
+    assert (spread.minimum, spread.median) == (1, 11)
+    assert (spread.least, spread.most) == (6, 16)
     assert spread.samples == 21
     assert Spread.of([3.0, 1.0, 2.0, 5.0, 4.0, 6.0]).least == 1.0
 
@@ -117,7 +114,7 @@ def test_few_samples_claim_no_precision():
 def test_a_steady_function_is_timed_exactly(clock):
     m = measure(clock.work(3e-3))
     assert m.steady.median == pytest.approx(3e-3)
-    assert m.steady.low == pytest.approx(m.steady.high)
+    assert m.steady.least == pytest.approx(m.steady.most)
     assert m.reached
 
 
@@ -161,9 +158,6 @@ def test_compare_gives_ratios(clock):
     assert c.baseline == "slow"
     assert c.ratios["fast"].median == pytest.approx(0.25)
     assert c.ratios["slow"].median == 1.0
-    assert measure.compare(both, baseline="fast").ratios["slow"].median == (
-        pytest.approx(4)
-    )
     assert c["fast"].median == pytest.approx(1e-3)
 
 
@@ -177,9 +171,9 @@ def test_compare_takes_turns_so_drift_does_not_decide(clock):
         return fn
 
     c = measure.compare({"a": drifting(1e-3), "b": drifting(2e-3)}, budget=2)
-    assert c["a"].high > 1.3 * c["a"].low, "the drift is there"
+    assert c["a"].median > 1.3 * c["a"].minimum, "the drift is there"
     assert c.ratios["b"].median == pytest.approx(2, rel=0.02)
-    assert c.ratios["b"].high < 1.02 * c.ratios["b"].low
+    assert c.ratios["b"].most < 1.02 * c.ratios["b"].least
 
 
 # ------------------------------------------------------------------------------- stages
@@ -191,24 +185,6 @@ def test_a_jitted_function_has_all_stages():
     assert all(spread.median > 0 for spread in m.stages.values())
     assert m.compile.samples >= 2
     assert m.cold > m.compile.median
-
-
-def test_stages_are_not_hidden_by_the_cache():
-    ran = []
-
-    @jax.jit
-    def step(x):
-        ran.append(1)
-        return x + 1
-
-    step(1.0)
-    m = measure(step, 1.0, **QUICK)
-    assert m.trace.samples >= 2
-    assert len(ran) == 1 + m.trace.samples
-    before = step._cache_size() if hasattr(step, "_cache_size") else None
-    step(1.0)
-    assert len(ran) == 1 + m.trace.samples, "measuring leaves the function's cache"
-    assert before in (None, 1)
 
 
 def test_options_of_jit_are_kept():
@@ -282,18 +258,14 @@ def test_a_jit_that_cannot_be_remade_is_still_timed(monkeypatch):
 
 
 @pytest.mark.parametrize(("call", "error", "says"), [
-    (lambda: measure(1.0), TypeError, r"fn is a float.*measure\(f, x\)"),
+    (lambda: measure(1.0), TypeError, r"fn is not callable.*measure\(f, x\)"),
     (lambda: measure(len, [], precision=0), ValueError, "precision must be a positive"),
     (lambda: measure(len, [], budget="1s"), ValueError, "budget must be a positive"),
     (lambda: measure(lambda budget: 1, budget=3), TypeError, "named 'budget'"),
-    (lambda: measure.compare({"a": len, "b": lambda baseline: 1}, baseline="a"),
-     TypeError, "has a parameter named 'baseline'"),
     (lambda: measure.compare({"a": len, "b": 1.0}, []), TypeError,
-     "candidate 'b' is a float"),
+     "candidate 'b' is not callable"),
     (lambda: measure.compare([len, sum]), TypeError, "by name.*got a list"),
     (lambda: measure.compare({"a": len}), ValueError, "two candidates"),
-    (lambda: measure.compare({"a": len, "b": sum}, [], baseline="c"), ValueError,
-     "no candidate is named 'c'; there are: a, b"),
 ])  # fmt: skip
 def test_bad_input(call, error, says):
     with pytest.raises(error, match=says):
@@ -361,77 +333,7 @@ def test_arrays_in_objects_are_waited_for(wrap):
     c = measure.compare(
         {"bare": lambda: step(x), "held": lambda: wrap(step(x))}, budget=0.05
     )
-    assert c.ratios["held"].median > 0.5  # without waiting, a hundredth
-
-
-def test_a_step_that_changes_its_own_state_says_so():
-    step, x = slow_step()
-
-    class Trainer:
-        def __init__(self):
-            self.state = x
-
-        def advance(self):
-            self.state = step(x) + self.state + 1
-
-    trainer = Trainer()
-    c = measure.compare(
-        {"bare": lambda: step(x), "method": trainer.advance}, budget=0.05
-    )
-    assert c.ratios["method"].median > 0.5
-    m = measure(trainer.advance, **QUICK)
-    assert "changes its own state (self.state)" in m.note
-    assert "changes its own state" in repr(m)
-    held = {"x": x}
-
-    def closed():
-        held["x"] = step(x) + held["x"] + 1
-
-    assert "changes its own state (held['x'])" in measure(closed, **QUICK).note
-    assert "changes" not in measure(step, x, **QUICK).note
-
-
-def test_an_array_that_is_put_back_as_it_was_is_no_state():
-    class Model:
-        def __init__(self):
-            self.weights = jnp.ones(3)
-
-        def read(self):
-            self.weights = self.weights + 0
-
-    assert "changes" not in measure(Model().read, **QUICK).note
-
-
-def test_state_that_is_no_jax_array_is_told_as_well():
-    class Counter:
-        def __init__(self):
-            self.count, self.buffer = 0, np.zeros(3)
-
-        def step(self):
-            self.count += 1
-            self.buffer += 1
-
-    note = measure(Counter().step, **QUICK).note
-    assert "changes its own state (self.count, self.buffer)" in note
-    values, rows = np.arange(3.0), []
-    assert (
-        "(argument 0)" in measure(lambda a: np.add(a, 1, out=a), values, **QUICK).note
-    )
-    assert "(rows)" in measure(lambda: rows.append(1), **QUICK).note
-
-
-def test_what_is_kept_once_is_no_state():
-    class Lazy:
-        def __init__(self):
-            self.table, self.out = None, np.zeros(3)
-
-        def look(self):
-            if self.table is None:
-                self.table = jnp.arange(9)
-            np.add(1, 2, out=self.out)  # the same each time
-            return self.table
-
-    assert "changes" not in measure(Lazy().look, **QUICK).note
+    assert c.ratios["held"].median > 0.1  # without waiting, a hundredth
 
 
 def test_a_body_that_does_not_run_says_so():
@@ -490,32 +392,6 @@ def test_measure_inside_jit_says_where_it_is():
 # ------------------------------------------------------------------------ where it ends
 
 
-def test_ctrl_c_keeps_what_was_measured(clock):
-    calls = []
-
-    def fn():
-        calls.append(1)
-        clock.now += 1e-3
-        if len(calls) == 60:
-            raise KeyboardInterrupt
-
-    m = measure(fn, precision=1e-9, budget=10)
-    assert 6 <= m.steady.samples < 60
-    assert m.steady.median == pytest.approx(1e-3)
-    assert not m.reached
-    assert "interrupted after" in m.note
-    calls.clear()
-    c = measure.compare({"a": fn, "b": lambda: clock.sleep(1e-3)}, precision=1e-9)
-    assert "interrupted after" in c.note
-    assert c["a"].samples == c["b"].samples
-
-    def at_once():
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        measure(at_once)
-
-
 def test_samples_are_spread_over_the_budget(clock):
     moments = []
 
@@ -536,18 +412,21 @@ import sys, jax, jax.numpy as jnp
 from justafter import measure
 jax.config.update("jax_compilation_cache_dir", sys.argv[1])
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
-m = measure(jax.jit(lambda x: jnp.sin(x) @ x), jnp.ones((9, 9)), budget=0.05)
-print(*m.stages, "load from cache" in repr(m))
-assert m.cold >= m.stages.get("compile", m.stages.get("load")).median
+hits = []
+jax.monitoring.register_event_listener(lambda name, **_: hits.append(name))
+step, x = jax.jit(lambda x: jnp.sin(x) @ x), jnp.ones((9, 9)).copy()
+for run in (lambda: step(x), lambda: measure(step, x, budget=0.05)):
+    hits.clear()
+    jax.block_until_ready(run())
+    print(sum(name.endswith("cache_hits") for name in hits), end=" ")
 """
 
 
-def test_loads_from_a_cache_are_told_from_compiles(tmp_path):
-    seen = [printed(CACHED, tmp_path).strip() for _ in range(2)]
-    assert seen == [
-        "trace lower compile load first steady True",
-        "trace lower load first steady True",
-    ]
+def test_the_compile_stage_loads_nothing_from_a_cache(tmp_path):
+    first, second = (printed(CACHED, tmp_path).split() for _ in range(2))
+    assert first[0] == "0"
+    assert second[0] == "1", "without measure it is loaded"
+    assert first[1] == second[1] == "0"
 
 
 # ------------------------------------------------------------------------- plain data
@@ -560,51 +439,16 @@ def results():
     return measure(step, x, **QUICK), measure.compare(both, x, **QUICK)
 
 
-def test_json_and_back(results):
-    for result in results:
-        text = result.to_json()
-        assert type(result).from_json(text) == result
-        assert json.loads(text)["provenance"]["jax"] == jax.__version__
-    plain = measure(len, [], **QUICK)
-    assert Measurement.from_json(plain.to_json()) == plain
-
-
-def test_json_of_something_else(results):
-    _, c = results
-    with pytest.raises(ValueError, match="no JSON of a Measurement"):
-        Measurement.from_json(c.to_json())
-    with pytest.raises(ValueError, match="no JSON of a Comparison"):
-        Comparison.from_json("[]")
-
-
-def test_provenance(results):
-    facts = results[0].provenance
-    device = jax.devices()[0]
-    assert facts.platform == device.platform
-    assert facts.device_kind == device.device_kind
-    assert facts.device_count == jax.device_count()
-    assert facts.python == ".".join(map(str, sys.version_info[:3]))
-    assert facts.date.startswith("20")
-    assert facts.date.endswith("+00:00")
-
-
 def test_text_and_html(results):
     m, c = results
     for result in results:
         shown = result._repr_html_()
         assert 'class="ja-table"' in shown
         assert "html[data-theme=dark] .ja-table" in shown
-        assert result.provenance.jax in repr(result)
+        assert f"JAX {jax.__version__}" in result.provenance
+        assert result.provenance in repr(result)
     assert "&lt;jit&gt; &amp; co" in c._repr_html_()
     assert "<jit>" not in c._repr_html_()
     assert "time / eager" in repr(c)
     head = [line.split()[0] for line in repr(m).splitlines()[1:7]]
     assert head == ["stage", "trace", "lower", "compile", "first", "steady"]
-
-
-def test_every_number_in_html_is_marked_measured(results):
-    for result in results:
-        shown = re.sub(r"<style>.*?</style>", "", result._repr_html_(), flags=re.S)
-        shown = re.sub(r'<span class="measured">.*?</span>', "", shown)
-        shown = re.sub(r"<[^>]*>", "", shown).replace("95% interval", "")
-        assert not re.search(r"\d", shown)

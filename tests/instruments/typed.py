@@ -5,7 +5,6 @@ import jax
 from justafter import lens, measure, watch
 
 
-@watch
 @jax.jit
 def double(x: jax.Array) -> jax.Array:
     """Twice a number."""
@@ -17,5 +16,6 @@ def shown(x: jax.Array) -> tuple[int, float, float, str]:
     m = measure(double, x, budget=0.1)
     c = measure.compare({"a": double, "b": double}, x, budget=0.1)
     view = lens(double, x)
-    text = f"{view.kernels[0].kind} {double(x)} {double.lower(x)}"
-    return double.log.traces, m.compile.median, c.ratios["b"].median, text
+    with watch(only=double, max_traces=2) as log:
+        text = f"{view.kernels[0].kind} {double(x)} {double.lower(x)}"
+    return log["double"].traces, m.compile.median, c.ratios["b"].median, text

@@ -90,10 +90,7 @@ class Numbered:
 
     Each number takes the place of the equation's scopes, so XLA keeps it in the
     metadata of every instruction made from it. Metadata only: the compiled program
-    is the same.
-
-    Attributes:
-        traced: the copy with the numbers, to lower and compile.
+    is the same. `traced` is the copy with the numbers, to lower and compile.
     """
 
     def __init__(self, traced: Any) -> None:
@@ -107,11 +104,7 @@ class Numbered:
 
     @classmethod
     def of(cls, traced: Any) -> Numbered:
-        """Number a traced function's equations.
-
-        Raises:
-            RuntimeError: this JAX keeps them in another form.
-        """
+        """Number a traced function's equations, if this JAX keeps them in this form."""
         try:
             return cls(traced)
         except (AttributeError, KeyError, TypeError) as error:

@@ -7,7 +7,6 @@ import inspect
 import re
 import sys
 import threading
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -22,14 +21,13 @@ from jax._src.interpreters import partial_eval as _partial_eval
 from .. import _functions
 
 _COMPILE_EVENT = "/jax/core/compile/backend_compile_duration"
-_LOAD_EVENT = "/jax/compilation_cache/cache_hits"
 _TRACE_PARAMETERS = ("fun", "ji", "ctx_mesh", "dbg", "avals", "args", "kwargs")
 _RUN_PARAMETERS = ("p", "args_flat", "fun", "args", "kwargs")
 
 Fun = Callable[..., Any]
 # Returns who listens, or None once it is gone. It has methods `tracing(call)`, when a
-# body is about to run; `traced(call, seconds, error)`, when it has; and
-# `compiled(name, run, seconds, loaded)`, when XLA compiled a program or loaded one.
+# body is about to run; `traced(call, error)`, when it has; and `compiled(name, run)`,
+# when XLA compiled a program or loaded one.
 Reference = Callable[[], Any]
 
 
@@ -75,7 +73,6 @@ class _Here(threading.local):
         # Calls that JAX may trace: how to describe each, then what it is.
         self.pending: list[Callable[[], JitCall] | JitCall] = []
         self.runs: list[JitRun] = []
-        self.loaded = False
 
 
 # Re-entrant: a log that is collected takes itself off the list, at any moment.
@@ -100,11 +97,7 @@ def parameters(function: Any) -> tuple[str, ...]:
 
 
 def listen(listener: Reference) -> None:
-    """Tell `listener()` of each trace and compilation from now on, on any thread.
-
-    Raises:
-        RuntimeError: this JAX hides what is needed.
-    """
+    """Tell `listener()` of each trace and compilation from now on, on any thread."""
     global _listeners
     with _lock:
         if not _listeners:
@@ -145,8 +138,6 @@ def _install() -> None:
     ):
         _replace(place, name, around(getattr(place, name)))
     monitoring = jax.monitoring
-    monitoring.register_event_listener(_tell_load)
-    _undo.callback(monitoring.unregister_event_listener, _tell_load)
     monitoring.register_event_duration_secs_listener(_tell_compilation)
     _undo.callback(monitoring.unregister_event_duration_listener, _tell_compilation)
 
@@ -181,7 +172,6 @@ def _tell_trace(trace: Fun) -> Fun:
             )
 
         _here.pending.append(describe)
-        start = time.perf_counter()
         error: type[BaseException] | None = None
         try:
             return trace(fun, ji, ctx_mesh, dbg, avals, args, kwargs)
@@ -189,12 +179,11 @@ def _tell_trace(trace: Fun) -> Fun:
             error = type(raised)
             raise
         finally:
-            seconds = time.perf_counter() - start
             call = _here.pending.pop()
             is_told = error is None or not issubclass(error, Veto)
             if isinstance(call, JitCall) and is_told:
                 name = None if error is None else error.__name__
-                _tell(lambda listener: listener.traced(call, seconds, name))
+                _tell(lambda listener: listener.traced(call, name))
 
     return _trace_for_jit
 
@@ -249,22 +238,16 @@ def _own_run(args: Any, params: dict[str, Any], around: JitRun | None) -> JitRun
     return JitRun(name, None, tuple(args), place=known)
 
 
-def _tell_load(event: str, **details: Any) -> None:
-    if event == _LOAD_EVENT:
-        _here.loaded = True
-
-
 def _tell_compilation(event: str, duration_secs: float, **details: Any) -> None:
     if event != _COMPILE_EVENT:
         return
-    loaded, _here.loaded = _here.loaded, False
     # `step` of the compiler's `jit(step)`.
     name = re.sub(r"^\w+\((.*)\)$", r"\1", str(details.get("fun_name", "")))
     runs = _here.runs
     run = runs[-1] if runs else None
     if run is not None and run.name != name:
         run = JitRun(name, None, ())
-    _tell(lambda listener: listener.compiled(name, run, duration_secs, loaded))
+    _tell(lambda listener: listener.compiled(name, run))
 
 
 def _tell(news: Callable[[Any], None]) -> None:
@@ -308,10 +291,7 @@ def is_called_by_reader() -> bool:
 
 
 def earlier_calls(call: JitCall) -> Iterator[JitCall]:
-    """The calls of the same function that JAX still has traces of, other calls apart.
-
-    Nothing is yielded where this JAX keeps them in another form.
-    """
+    """The calls of the same function that JAX still has traces of, if it shows them."""
     keys = getattr(_partial_eval.trace_to_jaxpr, "cache_keys", None)
     for key in keys() if keys is not None else ():
         try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -31,34 +30,14 @@ def jit_again(fun: Callable[..., Any], jitted: Any) -> Any | None:
 def without_persistent_cache() -> Iterator[None]:
     """Compile on this thread, whatever is on disk, and leave nothing there.
 
-    The cache's key leaves metadata out, and metadata is what a lens reads. With it in
-    the key, a program whose equations carry numbers is on no disk yet; a compilation
-    that is never long enough to be kept is not written to it. Both settings are those
-    of this thread alone.
+    With metadata in its key, which users leave out, the cache has no such program, and
+    a compilation never takes long enough to be kept. Both settings are this thread's.
     """
     with (
         _config.compilation_cache_include_metadata_in_key(True),
         _config.persistent_cache_min_compile_time_secs(float("inf")),
     ):
         yield
-
-
-@contextlib.contextmanager
-def loads() -> Iterator[list[str]]:
-    """Note each executable that JAX takes from its persistent cache meanwhile."""
-    seen: list[str] = []
-    thread = threading.get_ident()
-
-    def listener(event: str, **details: Any) -> None:
-        is_load = event == "/jax/compilation_cache/cache_hits"
-        if is_load and threading.get_ident() == thread:
-            seen.append(event)
-
-    jax.monitoring.register_event_listener(listener)
-    try:
-        yield seen
-    finally:
-        jax.monitoring.unregister_event_listener(listener)
 
 
 def is_tracing() -> bool:

@@ -6,17 +6,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from .. import _functions
 from . import (
     _costs,
     _hlo,
-    _html,
     _jaxpr,
     _link,
     _marks,
-    _profile,
+    _show,
     _source,
-    _text,
     _trace,
 )
 from ._model import Costs, Equation, Instruction, Kernel, Link, Source, Span
@@ -44,20 +41,14 @@ class Lens:
     In a notebook it shows three linked columns; ``print`` gives plain text.
 
     Attributes:
-        name: the function's name.
-        source: the source of the function and of each helper of the user's that it
-            calls.
+        source: the source of the function and of your helpers that it calls.
         equations: the jaxpr's equations in order, those of inner jaxprs after the
-            equation that holds them, each with its span, its fate and its kernels.
-        kernels: the compiled program's kernels in the order they are scheduled,
-            each with the equations that ended up in it. A kernel in a loop is
-            listed once.
+            equation that holds them.
+        kernels: the compiled program's kernels in the order they are scheduled. A
+            kernel in a loop is listed once.
         links: for each Python expression, its equations and kernels.
-        inputs: the jaxpr's inputs with their types.
-        constants: the arrays that the function captured, with their types.
-        results: the names of the jaxpr's results.
+        inputs: the jaxpr's inputs with their types; `constants`, the captured arrays.
         notes: what could not be shown, and why.
-        platform: the platform that the program was compiled for.
     """
 
     name: str
@@ -86,46 +77,17 @@ class Lens:
         """The primitives that no kernel computes, being unused, folded or removed."""
         return tuple(eqn for eqn in self.primitives if eqn.gone)
 
-    @property
-    def unknown(self) -> tuple[Equation, ...]:
-        """The primitives of which it cannot be told what became of them."""
-        return tuple(eqn for eqn in self.primitives if eqn.fate == "unknown")
-
-    @property
-    def jaxpr(self) -> Any:
-        """The jaxpr as JAX traced it, a ``jax.extend.core.ClosedJaxpr``."""
-        return self._compiled.traced.jaxpr
-
-    @functools.cached_property
-    def stablehlo(self) -> str:
-        """The program as JAX handed it to XLA, as StableHLO text."""
-        return str(self._compiled.traced.lower().as_text())
-
-    @functools.cached_property
-    def hlo(self) -> str:
-        """The optimized program's text, compiled once more, with your own scopes."""
-        return self._compiled.traced.lower().compile().as_text() or ""
-
     @functools.cached_property
     def costs(self) -> Costs:
         """FLOPs, bytes and memory by XLA's analysis, and the compile time."""
-        found = _costs.summed(self.kernels, self.kernel_costs)
-        return replace(
-            self._compiled.costs,
-            flops=found.flops,
-            bytes_accessed=found.bytes_accessed,
-            transcendentals=found.transcendentals,
-            unknown=found.unknown,
-        )
+        return _costs.summed(self.kernels, self.kernel_costs, self._compiled.costs)
 
     @functools.cached_property
     def kernel_costs(self) -> tuple[Costs, ...]:
         """XLA's estimate for each kernel, for one run of it; in the kernels' order."""
         return _costs.of_kernels(self._compiled.hlo, self.kernels)
 
-    def at(
-        self, expression: str, line: int | None = None, column: int | None = None
-    ) -> Link:
+    def at(self, expression: str, line: int | None = None) -> Link:
         """Look up a Python expression as it is written in the source.
 
         Spaces, line breaks and comments in it do not matter.
@@ -133,58 +95,25 @@ class Lens:
         Args:
             expression: the expression's text, such as ``"jnp.tanh(x)"``.
             line: the line it begins in, where several lines have it.
-            column: the column it begins in, from 0, where a line holds several.
 
         Raises:
-            KeyError: no equation came from such an expression, and the message lists
-                those that there are; or the source has it in several places or
-                elsewhere, and the message lists their lines and columns.
-            TypeError: `expression` is no text.
+            KeyError: no place or several match; the message lists the candidates.
         """
-        if not isinstance(expression, str):
-            kind = type(expression).__name__
-            raise TypeError(f"at needs an expression as text, got a {kind}")
         wanted = _source.normal(expression)
         named = [(one, one.span) for one in self.links if one.expression and one.span]
-        same = [
-            pair for pair in named if _source.normal(str(pair[0].expression)) == wanted
-        ]
         found = [
             (one, span)
-            for one, span in same
-            if line in (None, span.line) and column in (None, span.column)
+            for one, span in named
+            if _source.normal(str(one.expression)) == wanted
+            and line in (None, span.line)
         ]
         if len(found) == 1:
             return found[0][0]
-        if same:
-            places = ", ".join(
-                f"{span.file} line {span.line} column {span.column}"
-                for _, span in found or same
-            )
-            stands = "stands in several places" if found else "stands only elsewhere"
-            raise KeyError(f"{expression!r} {stands}: {places}")
-        known = ", ".join(repr(one.expression) for one, _ in named)
+        if found:
+            places = ", ".join(f"{span.file} line {span.line}" for _, span in found)
+            raise KeyError(f"{expression!r} is in several places: {places}")
+        known = ", ".join(f"{one.expression!r} (L{span.line})" for one, span in named)
         raise KeyError(f"no equation came from {expression!r}; there are: {known}")
-
-    def timed(
-        self, *args: Any, calls: int = 10, **kwargs: Any
-    ) -> tuple[float | None, ...]:
-        """Run the program under JAX's profiler, and time each kernel.
-
-        Args:
-            *args: arguments as for the function; arrays with values.
-            calls: how often to run it.
-            **kwargs: keyword arguments as for the function.
-
-        Returns:
-            Seconds for each kernel in one call, the median of all calls; where the
-            profile does not name a kernel, None.
-
-        Raises:
-            TypeError: an argument is a shape without values.
-            RuntimeError: this JAX's profiler gives no times of kernels.
-        """
-        return _profile.timed(self._compiled, self.kernels, args, kwargs, calls)
 
     def table(self, *args: Any, calls: int = 10, **kwargs: Any) -> Table:
         """One row for each expression of yours, the most expensive first.
@@ -195,51 +124,36 @@ class Lens:
 
         Args:
             *args: arguments as for the function, with values: then the program runs
-                under JAX's profiler, and each row has the time of its kernels.
+                under JAX's profiler, and each row has the median time of its kernels.
             calls: how often to run it.
             **kwargs: keyword arguments as for the function.
-
-        Example:
-            >>> import jax.numpy as jnp
-            >>> from justafter import lens
-            >>> def f(x, w):
-            ...     return jnp.sum(jnp.tanh(x @ w))
-            >>> costs = lens(f, jnp.ones((64, 64)), jnp.ones((64, 64))).table()
-            >>> costs.rows[0].expression, costs.rows[0].kernels
-            ('x @ w', (0,))
         """
         seconds = None
         if args or kwargs:
-            seconds = self.timed(*args, calls=calls, **kwargs)
+            program = self._compiled
+            seconds = _costs.seconds(program, self.kernels, args, kwargs, calls)
         return table(self, seconds)
 
     def save(self, path: str | Path) -> None:
         """Write an HTML file that opens by itself, without a server."""
-        Path(path).write_text(_html.page(self), encoding="utf-8")
-
-    @functools.cached_property
-    def _html(self) -> str:
-        return _html.fragment(self)
+        Path(path).write_text(_show.page(self), encoding="utf-8")
 
     def _repr_html_(self) -> str:
-        return self._html
+        return _show.fragment(self)
 
     def __str__(self) -> str:
-        return _text.render(self)
+        return _show.render(self)
 
     def __repr__(self) -> str:
-        primitives = _text.count(len(self.primitives), "primitive")
-        kernels = _text.count(len(self.kernels), "kernel")
+        primitives = _show.count(len(self.primitives), "primitive")
+        kernels = _show.count(len(self.kernels), "kernel")
         return f"<Lens of {self.name}: {primitives}, {kernels}>"
 
 
 def lens(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Lens:
     """Show Python, jaxpr and optimized HLO of a function side by side, linked.
 
-    The function is traced and compiled for these arguments, but not run. The link
-    is exact: an HLO instruction leads back to the very equations that it came from,
-    and each equation to one Python expression. Where XLA kept no record of where
-    work came from, the lens says that it appeared.
+    The function is traced and compiled for these arguments, but not run.
 
     Args:
         fn: any function that JAX can trace; a jitted one keeps its own settings, such
@@ -248,12 +162,8 @@ def lens(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Lens:
             ``jax.ShapeDtypeStruct`` for a shape and dtype without values.
         **kwargs: keyword arguments for ``fn``.
 
-    Returns:
-        A :class:`Lens`: shown by notebooks, printable, and readable by programs.
-
     Raises:
-        TypeError: ``fn`` is not callable, or the arguments do not fit it. An error
-            that ``fn`` raises while it is traced passes unchanged.
+        TypeError: ``fn`` is not callable, or the arguments do not fit it.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -276,7 +186,7 @@ def assemble(fn: Callable[..., Any], program: _trace.Program) -> Lens:
     jaxpr = _jaxpr.opened(program.traced.jaxpr)
     found = _jaxpr.Collector(sources, program.numbered, jaxpr)
     module = _hlo.parse(program.hlo)
-    marks = _marks.Marks(found.equations, module, found.reads(), found.results)
+    marks = _marks.Marks(found.equations, module, found.reads())
     steps = _hlo.steps(module)
     kernels = _link.kernels(marks, steps)
     start, expression = sources.first_line(fn), functools.cache(sources.expression)
@@ -321,7 +231,7 @@ def _notes(
     if start is None and not pieces:
         yield f"{program.name} is a library's function: its source is not shown."
     elif start and not changed and all(piece.path != start[0] for piece in pieces):
-        how = "it was defined in a prompt or by exec"
-        if not start[0].startswith("<") and not Path(start[0]).exists():
-            how = f"{_functions.file_label(start[0])} is not on disk any more"
-        yield f"No source for {program.name}: {how}. The other columns are complete."
+        yield (
+            f"No source for {program.name}: it was defined in a prompt or by exec, or "
+            "its file is gone. The other columns are complete."
+        )

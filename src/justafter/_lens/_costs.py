@@ -1,12 +1,22 @@
-"""What each kernel costs, by XLA's own analysis of it alone."""
+"""What each kernel costs: by XLA's analysis of it alone, and in a profile."""
 
 from __future__ import annotations
 
+import statistics
+import tempfile
+import warnings
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
-from .._internals import _stages
+import jax
+
+from .._internals import _equations, _stages
 from ._hlo import Module, Raw, parse
 from ._model import Costs, Kernel
+from ._trace import Program
 from ._work import bytes_of
 
 # What the analysis does not read, and what names tables that a part does not have.
@@ -19,18 +29,19 @@ def of_kernels(hlo: str, kernels: Sequence[Kernel]) -> tuple[Costs, ...]:
     return tuple(_of(module, module.by_name.get(one.name)) for one in kernels)
 
 
-def summed(kernels: Sequence[Kernel], each: Sequence[Costs]) -> Costs:
+def summed(kernels: Sequence[Kernel], each: Sequence[Costs], rest: Costs) -> Costs:
     """What some kernels cost in one call, from the costs of `each` for one run."""
     known = [
         (one.runs, each[one.index])
         for one in kernels
         if one.runs is not None and each[one.index].bytes_accessed is not None
     ]
-    flops, accessed, special = (
+    flops, accessed = (
         sum((runs * (getattr(cost, name) or 0.0) for runs, cost in known), 0.0)
-        for name in ("flops", "bytes_accessed", "transcendentals")
+        for name in ("flops", "bytes_accessed")
     )
-    return Costs(flops, accessed, special, unknown=len(kernels) - len(known))
+    unknown = len(kernels) - len(known)
+    return replace(rest, flops=flops, bytes_accessed=accessed, unknown=unknown)
 
 
 def _of(module: Module, raw: Raw | None) -> Costs:
@@ -38,12 +49,12 @@ def _of(module: Module, raw: Raw | None) -> Costs:
     if raw is None or raw.opcode == "custom-call":
         return Costs()
     report = _stages.estimate(alone(module, raw))
-    keys = ("flops", "bytes accessed", "transcendentals")
+    keys = ("flops", "transcendentals", "bytes accessed")
     figures = [float((report or {}).get(key, 0.0)) for key in keys]
     if report is None or min(figures) < 0:
         return Costs()
-    flops, accessed, special = figures
-    return Costs(flops, accessed - _not_gathered(module, raw), special)
+    flops, special, accessed = figures
+    return Costs(flops + special, accessed - _not_gathered(module, raw))
 
 
 def _not_gathered(module: Module, raw: Raw) -> int:
@@ -96,3 +107,58 @@ def _line(raw: Raw) -> str:
     after = "".join(f", {k}={v}" if v else f", {k}" for k, v in kept.items())
     operands = ", ".join(raw.operands)
     return f"%{raw.name} = {raw.type} {raw.opcode}({operands}){after}"
+
+
+def seconds(
+    program: Program, kernels: Sequence[Kernel], args: Any, kwargs: Any, calls: int
+) -> tuple[float | None, ...]:
+    """Seconds for each kernel in one call, the median; None where it has no time."""
+    if type(calls) is not int or calls < 1:
+        raise ValueError(f"calls must be 1 or more, got {calls!r}")
+    leaves = jax.tree.leaves((args, kwargs))
+    if any(isinstance(leaf, jax.ShapeDtypeStruct) for leaf in leaves):
+        raise TypeError(
+            "table runs the program, so it needs arrays with values: "
+            "a jax.ShapeDtypeStruct has none"
+        )
+
+    def copied() -> Any:
+        # A program may consume its inputs; the caller's arrays stay.
+        copies = jax.tree.map(
+            lambda leaf: leaf.copy() if isinstance(leaf, jax.Array) else leaf,
+            (args, kwargs),
+        )
+        return jax.block_until_ready(copies)
+
+    warm_up, *inputs = [copied() for _ in range(calls + 1)]
+    jax.block_until_ready(program.call(*warm_up[0], **warm_up[1]))
+    runs: dict[Any, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    with tempfile.TemporaryDirectory() as folder:
+        with jax.profiler.trace(folder):
+            for positional, named in inputs:
+                jax.block_until_ready(program.call(*positional, **named))
+        for path in Path(folder).glob("**/*.xplane.pb"):
+            for name, run, seconds in _events(path):
+                runs[run][name] += seconds
+    if not runs:
+        raise RuntimeError(
+            f"JAX {jax.__version__} gave no times of kernels on {program.platform}"
+        )
+    each = [[run[k.name] for run in runs.values() if k.name in run] for k in kernels]
+    return tuple(statistics.median(times) if times else None for times in each)
+
+
+def _events(path: Path) -> Iterator[tuple[str, Any, float]]:
+    """The instructions that ran: the name of each, the call, and its seconds."""
+    with warnings.catch_warnings():
+        # Of the reader's own types, on some versions of Python.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        data = jax.profiler.ProfileData.from_file(str(path))
+        for plane in data.planes:
+            for line in plane.lines:
+                for event in line.events:
+                    stats = dict(event.stats)
+                    name, run = stats.get("hlo_op"), stats.get("run_id")
+                    if name and run is not None:
+                        plain = _equations.plain_name(str(name))
+                        yield plain, run, event.duration_ns * 1e-9

@@ -172,11 +172,7 @@ def closing(text: str, start: int) -> int:
 
 
 def split(text: str) -> list[str]:
-    """Split at the commas that are in no bracket and no string.
-
-    >>> split('a, b={1, 2}, c="x, y"')
-    ['a', 'b={1, 2}', 'c="x, y"']
-    """
+    """Split at the commas that are in no bracket and no string."""
     commas = [i for i, char, depth in tokens(text) if char == "," and depth == 0]
     bounds = zip([-1, *commas], [*commas, len(text)], strict=True)
     return [part for a, b in bounds if (part := text[a + 1 : b].strip())]

@@ -49,11 +49,7 @@ class Namer:
 
 
 def letters(number: int) -> str:
-    """Write a number in the digits a to z.
-
-    >>> letters(0), letters(25), letters(26)
-    ('a', 'z', 'ba')
-    """
+    """Write a number in the digits a to z."""
     head, digit = divmod(number, 26)
     return (letters(head) if head else "") + chr(ord("a") + digit)
 
@@ -70,11 +66,7 @@ _PLAIN = re.compile(r"[\w.+\-]*")
 
 
 def clean(text: str) -> str:
-    """Put text on one line, without addresses and folders.
-
-    >>> clean("<function f at 0x7f00>  in /srv/models/train.py:3")
-    '<function f> in train.py:3'
-    """
+    """Put text on one line, without addresses and folders."""
     if _PLAIN.fullmatch(text):
         return text
     text = re.sub(r" at 0x[0-9a-f]+", "", text)
@@ -90,11 +82,7 @@ def opened(jaxpr: Any) -> Any:
 
 
 class Collector:
-    """Walks a jaxpr in order and keeps one Equation for each it meets.
-
-    `equations` has those of an inner jaxpr after the equation that holds it; `results`
-    are the equations that make the outermost jaxpr's results.
-    """
+    """Walks a jaxpr in order, inner jaxprs after the equation that holds them."""
 
     def __init__(
         self, sources: Sources, numbered: _equations.Numbered, jaxpr: Any
@@ -109,7 +97,7 @@ class Collector:
         self._reads: list[list[set[int]]] = []
         self.constants = self._namer.typed(jaxpr.constvars)
         self.inputs = self._namer.typed(jaxpr.invars)
-        self.results = set[int]().union(*self._walk(jaxpr, []))
+        self._walk(jaxpr, [])
         self.outputs = self._results(jaxpr)
 
     def reads(self) -> list[set[int]]:
@@ -126,11 +114,7 @@ class Collector:
         parent: Equation | None = None,
         region: int = 0,
     ) -> list[set[int]]:
-        """Collect a jaxpr's equations, and those inside them.
-
-        Returns:
-            For each of its results, the equations that make it.
-        """
+        """Collect a jaxpr's equations; give, for each result, those that make it."""
         scope = self._scopes
         self._scopes += 1
         is_loop = parent is not None and parent.primitive in ("scan", "while")

@@ -32,19 +32,13 @@ class Marks:
     drops metadata, and gives an instruction that of its neighbor. Where no equation on
     record can have made an instruction, it looks along the flow of values for one of
     its kind, dtype and size. If one is left, it is inferred; otherwise the instruction
-    is lost. `reads` are the equations that each one reads, `results` those that make
-    the program's results.
+    is lost. `reads` are the equations that each one reads.
     """
 
     def __init__(
-        self,
-        equations: Sequence[Equation],
-        module: Module,
-        reads: Sequence[set[int]],
-        results: set[int],
+        self, equations: Sequence[Equation], module: Module, reads: Sequence[set[int]]
     ) -> None:
-        self._equations, self._module = equations, module
-        self._producers, self._results = reads, results
+        self._equations, self._module, self._producers = equations, module, reads
         # XLA may cut a path's head where it inlines a computation. Of a function that
         # is called twice it cannot be told then which call it was.
         self._by_tags: dict[tuple[int, ...], list[int]] = {}
@@ -160,49 +154,36 @@ class Marks:
         return found if len(found) == 1 else set()
 
     def _along(self, raw: Raw) -> set[int]:
-        """Makers of what its own equations read, of results, of what readers read."""
+        """Makers of what its own equations read, or of what its readers read."""
 
-        def wanted(index: int, more: bool = True) -> bool:
-            eqn = self._equations[index]
-            is_of = is_maker(eqn, raw) or (more and is_composite(eqn))
-            return is_of and fits(eqn, raw)
+        def usual(eqn: Equation) -> bool:
+            return is_maker(eqn, raw) and fits(eqn, raw)
 
-        def usual(index: int) -> bool:
-            return wanted(index, False)
+        def possible(eqn: Equation) -> bool:
+            return usual(eqn) or (is_composite(eqn) and fits(eqn, raw))
 
+        before = self._nearest(set(self._recorded[raw.name]), usual)
+        if before:
+            return before
         readers = self._first_recorded(raw)
         after = {i for user in readers for i in self._recorded[user.name]}
-        ends = set(filter(wanted, self._results if self._is_result(raw) else ()))
-        before = self._nearest(set(self._recorded[raw.name]), usual)
-        return before or ends or self._nearest(after, wanted)
+        return self._nearest(after, possible)
 
-    def _nearest(self, starts: set[int], wanted: Callable[[int], bool]) -> set[int]:
+    def _nearest(
+        self, starts: set[int], wanted: Callable[[Equation], bool]
+    ) -> set[int]:
         """The wanted equations that the fewest steps lead back to, past light ones."""
         layer, seen = starts, starts
         for _ in range(_FARTHEST):
             layer = {i for one in layer for i in self._producers[one]} - seen
-            if found := set(filter(wanted, layer)):
+            eqns = [self._equations[i] for i in layer]
+            if found := {e.index for e in eqns if wanted(e)}:
                 return found
             seen = seen | layer
-            eqns = (self._equations[i] for i in layer)
             layer = {e.index for e in eqns if is_light(e) or e.regions}
             if not layer or len(seen) > _MOST:
                 break
         return set()
-
-    def _is_result(self, raw: Raw) -> bool:
-        """Whether the program returns it, and reads it nowhere else."""
-        caller = self._module.callers.get(raw.inside)
-        if raw.is_root and caller is not None and caller.opcode == "fusion":
-            return self._is_result(caller)
-        if raw.inside != self._module.entry:
-            return False
-        users = self._module.users.get(raw.name, [])
-        return raw.is_root or all(
-            (one.opcode == "tuple" and one.is_root)
-            or (one.opcode in RENAMING and self._is_result(one))
-            for one in users
-        )
 
     def _first_recorded(self, raw: Raw) -> list[Raw]:
         """The first readers that have a record; none if one of them has none."""

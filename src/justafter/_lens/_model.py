@@ -7,16 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Span:
-    """A stretch of Python source.
-
-    Attributes:
-        file: the file's name.
-        function: the function that the stretch is in.
-        line: where it begins, counted from 1.
-        column: where it begins in that line, counted from 0.
-        end_line: where it ends.
-        end_column: the first column after its end.
-    """
+    """A stretch of Python source: lines from 1, columns from 0, the end excluded."""
 
     file: str
     function: str
@@ -29,14 +20,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Source:
-    """One function's source text, with its common indentation removed.
-
-    Attributes:
-        name: the function's name.
-        file: the file's name.
-        line: where it begins in the file, counted from 1.
-        text: the source.
-    """
+    """One function's source text, with its common indentation removed."""
 
     name: str
     file: str
@@ -51,7 +35,7 @@ class Source:
         return self.line + self.text.count("\n")
 
     def holds(self, other: Span | Source) -> bool:
-        """Say whether a span or another piece lies in this piece."""
+        """Whether a span or another piece lies in this piece."""
         is_within = self.line <= other.line and other.end_line <= self.end_line
         return self.path == other.path and is_within
 
@@ -72,11 +56,7 @@ class Equation:
     """One equation of the jaxpr, where it came from and what became of it.
 
     Attributes:
-        index: its position in ``Lens.equations``.
-        primitive: the primitive's name, such as ``"dot_general"``.
-        text: the equation on one line.
         outputs: the types of its results, such as ``("f32[3,4]",)``.
-        inputs: the types of what it reads.
         span: the Python expression it came from; None if JAX kept none.
         expression: the text of that expression; None where there is no source.
         scope: transformations and named scopes around it, such as
@@ -91,9 +71,7 @@ class Equation:
         kernels: indices into ``Lens.kernels``.
         fixed: True if it depends on no argument.
         parent: index of the equation that holds it (a ``scan``, say), or None.
-        depth: how many equations hold it.
-        region: which of the parent's ``regions`` it is in.
-        regions: one line for each jaxpr inside it: name, inputs and results.
+        region: which of the parent's ``regions``, the jaxprs inside it, it is in.
     """
 
     index: int
@@ -123,13 +101,8 @@ class Equation:
 class Instruction:
     """One HLO instruction, and the equations that it came from.
 
-    Attributes:
-        name: XLA's name for it.
-        opcode: what it does, such as ``"multiply"``.
-        type: the type of its result, such as ``"f32[3,4]"``.
-        text: the instruction on one line, shortened.
-        equations: indices into ``Lens.equations``; several where XLA merged some,
-            none where XLA kept no record.
+    `equations` are indices into ``Lens.equations``: several where XLA merged some, none
+    where XLA kept no record.
     """
 
     name: str
@@ -144,18 +117,14 @@ class Kernel:
     """One unit of work in the compiled program: a fusion or a lone operation.
 
     Attributes:
-        index: its position in ``Lens.kernels``; shown as ``k0``, ``k1``, ...
-        name: XLA's name for it.
         kind: ``"loop fusion"``, ``"input fusion"``, ..., or the operation alone.
-        type: the type of its result, such as ``"f32[3,4]"``.
         members: indices into ``Lens.equations``: what ended up in it.
-        instructions: the HLO instructions in it.
         where: the loops and branches around it, outermost first.
         runs: how often it runs in one call: more than once in a loop; None where it
             is in a loop of unknown length, or in a branch.
         inferred: those of the members that XLA's own record does not name. Each is
-            the only equation that can have made what the kernel computes: of its
-            kind, dtype and size, next to that record in the flow of values.
+            the only equation of the work's kind, dtype and size that the flow of
+            values leads to.
         lost: True if it does work of which it cannot be told which equation made it.
     """
 
@@ -180,11 +149,8 @@ class Kernel:
 class Link:
     """One expression, the equations it became, and the kernels they became.
 
-    Attributes:
-        expression: its text; None for equations without a span.
-        span: its place in the source; None likewise.
-        equations: indices into ``Lens.equations``.
-        kernels: indices into ``Lens.kernels``.
+    `equations` and `kernels` are indices. The expression and its span are None for
+    equations that come from no source of yours.
     """
 
     expression: str | None
@@ -201,30 +167,16 @@ class Costs:
     XLA does not report is None. Under sharding the figures are for each device.
 
     Attributes:
-        flops: floating-point operations; of a whole program those that are known.
-        bytes_accessed: bytes read and written by all kernels.
-        transcendentals: elements of exponentials, sines and the like.
+        flops: floating-point operations, an exponential or a sine counted as one; of
+            a whole program those that are known.
         temp_bytes: memory for what lies between, at its largest.
-        compile_seconds: how long compiling took.
-        devices: how many devices the program runs on.
-        unknown: how many kernels are not in the figures, since they call out of the
-            program, or are in a branch or in a loop of unknown length.
+        unknown: how many kernels the figures leave out: those that call out of the
+            program, and those in a branch or in a loop of unknown length.
     """
 
     flops: float | None = None
     bytes_accessed: float | None = None
-    transcendentals: float | None = None
     temp_bytes: int | None = None
     compile_seconds: float | None = field(default=None, compare=False)
     devices: int = 1
     unknown: int = 0
-
-    @property
-    def operations(self) -> float | None:
-        """The floating-point operations, an exponential or a sine counted as one.
-
-        XLA counts these apart; what a kernel does and what all do are to add up.
-        """
-        if self.flops is None:
-            return self.transcendentals
-        return self.flops + (self.transcendentals or 0)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from .. import _table
 from ._costs import summed
-from ._model import Equation, Kernel, Link
+from ._model import Costs, Equation, Kernel, Link
 from ._work import elements
 
 if TYPE_CHECKING:
@@ -26,12 +26,9 @@ class Row:
     """An expression of yours, and what it costs in one call.
 
     Attributes:
-        expression: its text; for kernels that no expression is known for, why.
-        line: the line it begins in, such as ``"L12"``; empty likewise.
+        expression: its text; for kernels without a known expression, why.
         kernels: indices of the kernels whose cost counts here.
         shared: indices of further kernels that hold a part of it.
-        flops: floating-point operations of these kernels, loops multiplied.
-        bytes: bytes that they read and write.
         seconds: the measured time; None where it was not measured.
         unknown: how many of these kernels are not in `flops` and `bytes`.
     """
@@ -61,19 +58,10 @@ class Row:
         kernels = " ".join(names[:_KERNELS]) + (f" +{more}" if more > 0 else "")
         return text, self.line, kernels, *costs, time
 
-    def __str__(self) -> str:
-        return "  ".join(filter(None, self._cells()))
-
 
 @dataclass(frozen=True, repr=False)
 class Table(_table.Shown):
-    """The expressions of a function by what they cost; see :meth:`Lens.table`.
-
-    Attributes:
-        name: the function's name.
-        rows: one for each expression that kernels compute, the most expensive first.
-        total: all of them added.
-    """
+    """The expressions of a function by what they cost; see :meth:`Lens.table`."""
 
     name: str
     rows: tuple[Row, ...]
@@ -114,7 +102,7 @@ def table(view: Lens, seconds: Sequence[float | None] | None) -> Table:
                 shared[link].append(kernel)
 
     def row(one: Link | str, kernels: Sequence[Kernel]) -> Row:
-        costs = summed(kernels, view.kernel_costs)
+        costs = summed(kernels, view.kernel_costs, Costs())
         span = None if isinstance(one, str) else one.span
         times = None if seconds is None else [seconds[k.index] or 0.0 for k in kernels]
         return Row(
@@ -122,7 +110,7 @@ def table(view: Lens, seconds: Sequence[float | None] | None) -> Table:
             line=f"L{span.line}" if span else "",
             kernels=tuple(kernel.index for kernel in kernels),
             shared=tuple(kernel.index for kernel in shared[one]),
-            flops=costs.operations or 0.0,
+            flops=costs.flops or 0.0,
             bytes=costs.bytes_accessed or 0.0,
             seconds=sum(times) if times else None,
             unknown=costs.unknown,

@@ -26,11 +26,7 @@ _PARSING = threading.Lock()
 
 @functools.lru_cache(maxsize=4096)
 def normal(expression: str) -> str:
-    """Write an expression as Python itself would, on one line and without comments.
-
-    >>> normal("f( x,  # the input\\n  2, )")
-    'f(x, 2)'
-    """
+    """Write an expression as Python itself would, on one line and without comments."""
     try:
         with _PARSING:
             return ast.unparse(ast.parse(f"(\n{expression.strip()}\n)", mode="eval"))

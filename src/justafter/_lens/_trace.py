@@ -40,11 +40,7 @@ class Program:
 
 
 def compile_program(fn: Any, args: Any, kwargs: Any) -> Program:
-    """Trace, lower and compile; errors of the user's function pass unchanged.
-
-    Raises:
-        TypeError: ``fn`` is not callable.
-    """
+    """Trace, lower and compile; errors of the user's function pass unchanged."""
     if not callable(fn):
         raise TypeError(
             f"lens needs a function and its arguments, but got {type(fn).__name__}. "

@@ -87,22 +87,14 @@ _COMPLEX = re.compile(r"\bc(?:64|128)\b")
 
 
 def elements(type_: str) -> int:
-    """Count the elements of an array type; of a tuple, those of its first.
-
-    >>> elements("f32[3,4]"), elements("(s32[], f32[2])")
-    (12, 1)
-    """
+    """Count the elements of an array type; of a tuple, those of its first."""
     found = re.search(r"\[([\d,]*)\]", type_)
     sizes = found.group(1).split(",") if found and found.group(1) else []
     return math.prod(int(size) for size in sizes if size)
 
 
 def bytes_of(type_: str) -> int:
-    """The bytes of an array type.
-
-    >>> bytes_of("f32[3,4]"), bytes_of("pred[8]")
-    (48, 8)
-    """
+    """The bytes of an array type."""
     bits = re.search(r"\d+", type_.partition("[")[0])
     return elements(type_) * (max(int(bits.group()) // 8, 1) if bits else 1)
 

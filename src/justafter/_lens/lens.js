@@ -7,8 +7,7 @@
   const HINT = "Point at, tap or focus any piece to see what it became. Arrow keys move, Enter holds, Escape clears.";
   const pinned = new WeakSet();
 
-  const words = (text) => (text || "").split(" ").filter(Boolean);
-  const targets = (piece) => words(piece.dataset.t ?? piece.dataset.e);
+  const targets = (piece) => piece.dataset.e.split(" ").filter(Boolean);
   const lensOf = (piece) => piece.closest(".ja-lens");
   const paneOf = (piece) => piece.closest(".ja-pane");
   const visible = (piece) => piece.getClientRects().length > 0;
@@ -20,8 +19,8 @@
 
   function clear(lens) {
     pinned.delete(lens);
-    for (const one of lens.querySelectorAll(".is-lit, .is-on, .has-lit"))
-      one.classList.remove("is-lit", "is-on", "has-lit");
+    for (const one of lens.querySelectorAll(".is-lit, .is-on"))
+      one.classList.remove("is-lit", "is-on");
     say(lens, HINT);
   }
 
@@ -29,11 +28,7 @@
     const lens = lensOf(piece);
     clear(lens);
     const lit = linked(piece);
-    for (const one of lit) {
-      one.classList.add("is-lit");
-      one.closest("details.ja-fold:not([open])")
-        ?.querySelector("summary").classList.add("has-lit");
-    }
+    for (const one of lit) one.classList.add("is-lit");
     piece.classList.add("is-on");
     reveal(piece, lit);
     say(lens, describe(piece, lit));
@@ -86,10 +81,6 @@
   function pin(piece) {
     light(piece);
     pinned.add(lensOf(piece));
-    for (const one of linked(piece)) {
-      const fold = one.closest("details.ja-fold");
-      if (fold) fold.open = true;
-    }
   }
 
   function focus(piece) {
@@ -106,8 +97,6 @@
     const list = inPane(pane), at = list.indexOf(current);
     if (key === "ArrowDown") return list[Math.min(at + 1, list.length - 1)];
     if (key === "ArrowUp") return list[Math.max(at - 1, 0)];
-    if (key === "Home") return list[0];
-    if (key === "End") return list.at(-1);
     const panes = [...lens.querySelectorAll(".ja-pane")];
     const next = panes[panes.indexOf(pane) + (key === "ArrowRight" ? 1 : -1)];
     if (!next) return null;
@@ -116,7 +105,7 @@
   }
 
   const pieceAt = (event) => event.target.closest?.(PIECE);
-  const KEYS = ["ArrowDown", "ArrowUp", "ArrowLeft", "ArrowRight", "Home", "End"];
+  const KEYS = ["ArrowDown", "ArrowUp", "ArrowLeft", "ArrowRight"];
 
   document.addEventListener("pointerover", (event) => {
     const piece = pieceAt(event);

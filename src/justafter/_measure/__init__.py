@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ._results import Comparison, Measurement, Provenance
+from ._results import Comparison, Measurement
 from ._run import measure
 from ._spread import Spread
 
-__all__ = ["Comparison", "Measurement", "Provenance", "Spread", "measure"]
+__all__ = ["Comparison", "Measurement", "Spread", "measure"]

@@ -1,116 +1,79 @@
-"""What a measurement gives: plain data, that turns into JSON and back."""
+"""What a measurement gives: plain data."""
 
 from __future__ import annotations
 
-import json
 import os
 import platform
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import Self
 
 import jax
 
 from .. import _table
-from ._show import below, of_comparison, of_measurement
 from ._spread import Spread
 
-STAGES = ("trace", "lower", "compile", "load", "first", "steady")
+_UNITS = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
+STAGES = ("trace", "lower", "compile", "first", "steady")
 
 
-@dataclass(frozen=True, slots=True)
-class Provenance:
-    """Where and when numbers were measured.
+def provenance() -> str:
+    """Where and when: devices, cores, versions, and the day (UTC)."""
+    device = jax.devices()[0]
+    devices = f"{jax.device_count()} {device.device_kind}"
+    if device.platform != device.device_kind:
+        devices += f" ({device.platform})"
+    return (
+        f"{devices}, {os.cpu_count() or 1} CPU cores; JAX {jax.__version__}, "
+        f"jaxlib {version('jaxlib')}, NumPy {version('numpy')}, "
+        f"Python {platform.python_version()}; {datetime.now(UTC).date()}"
+    )
 
-    Attributes:
-        platform: JAX's name for the kind of device, such as ``"cpu"``.
-        device_kind: JAX's name for the model of the device, such as ``"NVIDIA H100"``.
-        device_count: how many devices JAX saw.
-        cpus: how many CPU cores the machine has.
-        jax: the version of JAX; `jaxlib`, `numpy` and `python` likewise.
-        date: date and time, in UTC and ISO 8601.
 
-    Example:
-        >>> import jax
-        >>> Provenance.now().jax == jax.__version__
-        True
-    """
+def _digits(value: float) -> str:
+    """Three digits, without an exponent."""
+    for places, bound in ((0, 99.95), (1, 9.995), (2, 0.9995)):
+        if abs(value) >= bound:
+            return f"{value:.{places}f}"
+    return f"{value:.3g}"
 
-    platform: str
-    device_kind: str
-    device_count: int
-    cpus: int
-    jax: str
-    jaxlib: str
-    numpy: str
-    python: str
-    date: str
 
-    @classmethod
-    def now(cls) -> Self:
-        """Of this process, at this moment (UTC)."""
-        device = jax.devices()[0]
-        return cls(
-            platform=device.platform,
-            device_kind=device.device_kind,
-            device_count=jax.device_count(),
-            cpus=os.cpu_count() or 1,
-            jax=jax.__version__,
-            jaxlib=version("jaxlib"),
-            numpy=version("numpy"),
-            python=platform.python_version(),
-            date=datetime.now(UTC).isoformat(timespec="seconds"),
-        )
+def _seconds(*times: float) -> str:
+    """One time, or the first and the last one, with the unit of the largest."""
+    known = (one for one in _UNITS if abs(times[-1]) >= one[1])
+    unit, size = next(known, _UNITS[-1])
+    return f"{' to '.join(_digits(one / size) for one in times)} {unit}"
+
+
+def _runs(spread: Spread) -> str:
+    calls = f" of {spread.calls} calls" if spread.calls > 1 else ""
+    return f"{spread.samples}{calls}"
+
+
+def _below(note: str, reached: bool, provenance: str) -> list[str]:
+    """What is said below a table: notes, and where it was measured."""
+    missed = "the precision asked for was not reached in the budget"
+    return [*[note] * bool(note), *[missed] * (not reached), provenance]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class _Plain(_table.Shown):
-    """Results are plain data: they turn into JSON and back."""
-
-    def to_json(self) -> str:
-        """This result as JSON text."""
-        return json.dumps({"kind": type(self).__name__} | asdict(self))
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """The result that `to_json` wrote.
-
-        Raises:
-            ValueError: `text` is not such a result.
-        """
-        try:
-            data = json.loads(text)
-            if data.pop("kind") != cls.__name__:
-                raise ValueError("it is another kind of result")
-            data["provenance"] = Provenance(**data["provenance"])
-            for name in {"stages", "times", "ratios"} & data.keys():
-                data[name] = {key: Spread(**one) for key, one in data[name].items()}
-            return cls(**data)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"this is no JSON of a {cls.__name__}: {error}") from None
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Measurement(_Plain):
+class Measurement(_table.Shown):
     """What one function costs, stage by stage; times in seconds.
 
     Attributes:
         name: the function's name.
-        stages: a `Spread` for each stage that there is, in the order in which they
-            happen: ``"trace"`` from Python to a jaxpr, ``"lower"`` from there to
-            StableHLO, ``"compile"`` to an executable, or ``"load"`` where it was read
-            from the persistent compilation cache; ``"first"`` the first call of what
-            was compiled; ``"steady"`` the calls after the warm-up. A function that is
+        stages: a `Spread` for each, in order: ``"trace"`` from Python to a jaxpr,
+            ``"lower"`` to StableHLO, ``"compile"`` to an executable, ``"first"`` its
+            first call, ``"steady"`` the calls after the warm-up. A function that is
             not jitted has the last two alone.
-        provenance: where and when.
+        provenance: the devices, the versions and the day.
         reached: whether `steady` is as precise as was asked for.
         note: what a reader must know about these numbers, or an empty text.
     """
 
     name: str
     stages: dict[str, Spread]
-    provenance: Provenance
+    provenance: str
     reached: bool
     note: str = ""
 
@@ -125,20 +88,23 @@ class Measurement(_Plain):
         raise AttributeError(text)
 
     def _parts(self) -> tuple[str, list[_table.Row], list[str]]:
-        return self.name, of_measurement(self), below(self)
+        rows = [("stage", "median", "95% interval", "minimum", "runs")]
+        for name, one in self.stages.items():
+            interval = _seconds(one.least, one.most)
+            interval = "one call" if one.samples == 1 else interval
+            label = "first call" if name == "first" else name
+            times = _seconds(one.median), interval, _seconds(one.minimum)
+            rows.append((label, *times, _runs(one)))
+        return self.name, [*rows], _below(self.note, self.reached, self.provenance)
 
     @property
     def cold(self) -> float:
-        """Seconds until the first result, the medians of all stages up to it added.
-
-        Where executables were compiled and loaded, compiling counts.
-        """
-        skipped = {"steady", "load"} if "compile" in self.stages else {"steady"}
-        return sum(s.median for name, s in self.stages.items() if name not in skipped)
+        """Seconds until the first result, the medians of all stages up to it added."""
+        return sum(s.median for name, s in self.stages.items() if name != "steady")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Comparison(_Plain):
+class Comparison(_table.Shown):
     """Several candidates, run in turns.
 
     Attributes:
@@ -146,15 +112,13 @@ class Comparison(_Plain):
         ratios: each candidate's time as a multiple of the baseline's, by name; taken
             round by round, so that what slows the machine down slows both.
         baseline: the name of the candidate that the others are compared with.
-        provenance: where and when.
         reached: whether each ratio is as precise as was asked for.
-        note: what a reader must know about these numbers, or an empty text.
     """
 
     times: dict[str, Spread]
     ratios: dict[str, Spread]
     baseline: str
-    provenance: Provenance
+    provenance: str
     reached: bool
     note: str = ""
 
@@ -162,4 +126,13 @@ class Comparison(_Plain):
         return self.times[name]
 
     def _parts(self) -> tuple[str, list[_table.Row], list[str]]:
-        return "", of_comparison(self), below(self)
+        head = ("candidate", "median", "minimum", f"time / {self.baseline}")
+        rows = [(*head, "95% interval", "rounds")]
+        for name, one in self.times.items():
+            ratio, cells = self.ratios[name], ("1", "")
+            if name != self.baseline:
+                interval = f"{_digits(ratio.least)} to {_digits(ratio.most)}"
+                cells = _digits(ratio.median), interval
+            times = _seconds(one.median), _seconds(one.minimum)
+            rows.append((name, *times, *cells, _runs(one)))
+        return "", [*rows], _below(self.note, self.reached, self.provenance)

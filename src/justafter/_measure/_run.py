@@ -9,15 +9,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-import jax
 import numpy as np
 
 from .. import _functions
 from .._internals import _stages
-from ._results import STAGES, Comparison, Measurement, Provenance
+from ._results import STAGES, Comparison, Measurement, provenance
 from ._runner import Runner
 from ._spread import FEWEST, GROUPS, Spread
-from ._state import is_lazy
 
 # Rounds of samples are taken in groups that are spread over the budget: those of one
 # moment agree with each other, and not with the next.
@@ -30,10 +28,8 @@ Fun = Callable[..., Any]
 class _Rounds:
     """Samples of several functions in turns: a round is one sample of each."""
 
-    def __init__(
-        self, runners: Mapping[str, Runner], baseline: str, budget: float
-    ) -> None:
-        self.runners, self.baseline = runners, baseline
+    def __init__(self, runners: Mapping[str, Runner], budget: float) -> None:
+        self.runners, self.baseline = runners, next(iter(runners))
         self.budget = budget * len(runners)
         self.seen: dict[str, list[float]] = {name: [] for name in runners}
 
@@ -66,17 +62,10 @@ class _Rounds:
             for n, one in self.runners.items()
             for note in one.notes
         ]
-        reached = all(one.is_timed for one in self.runners.values())
-        try:
-            reached = self._take_groups(precision) and reached
-        except KeyboardInterrupt:
-            if not self.count:
-                raise
-            notes.append(f"interrupted after {self.count} rounds")
-            reached = False
+        is_timed = all(one.is_timed for one in self.runners.values())
         return {
-            "provenance": Provenance.now(),
-            "reached": reached,
+            "reached": self._take_groups(precision) and is_timed,
+            "provenance": provenance(),
             "note": "; ".join(notes),
         }
 
@@ -161,51 +150,33 @@ def _once(fresh: Any, runner: Runner) -> Iterator[tuple[str, float]]:
     yield "trace", seconds
     lowered, seconds = timed(traced.lower)
     yield "lower", seconds
-    with _stages.loads() as loaded:
+    with _stages.without_persistent_cache():
         _, seconds = timed(lowered.compile)
-    yield "load" if loaded else "compile", seconds
+    yield "compile", seconds
     yield "first", runner.first()
 
 
 class Measure:
     """Time a function so that the number can be trusted.
 
-    It waits for the result, warms up, and repeats until the
-    median is known to `precision`, or the budget is spent. Samples are taken in groups
-    that are spread over the budget, half of it at least. Ctrl-C keeps what is there.
-
-    The stages of a jitted function are taken on new jits of the same function with the
-    same options; functions jitted inside it keep their caches. A function that is not
-    jitted has the stages `first` and `steady` alone. The caller's arrays are never
-    donated: where a function consumes its inputs, each call gets a copy, made outside
-    the timing.
+    It waits for the result, warms up, and repeats until the median is known to
+    `precision`, or the budget is spent. The stages of a jitted function are taken on
+    new jits of the same function with the same options. Where a function donates its
+    inputs, each call gets a copy, made outside the timing.
 
     Args:
         fn: any function: jitted, plain Python, NumPy.
-        *args: its arguments.
+        *args: its arguments; `**kwargs` likewise.
         precision: half the width of the 95% interval for the median, relative to it,
             at which to stop.
         budget: seconds to spend on the steady state at most, and half as much on
             repeating the stages. A function slower than that still runs a few times.
-        **kwargs: its keyword arguments.
-
-    Returns:
-        A `Measurement`.
 
     Raises:
         TypeError: `fn` is not callable, or has a parameter named like an option.
         ValueError: `precision` or `budget` is not a positive number, or a call uses up
             what it is given, such as an iterator.
         RuntimeError: called while JAX traces, where nothing runs.
-
-    Example:
-        >>> import jax, jax.numpy as jnp
-        >>> from justafter import measure
-        >>> m = measure(jax.jit(lambda x: x @ x), jnp.ones((64, 64)), budget=0.1)
-        >>> list(m.stages)
-        ['trace', 'lower', 'compile', 'first', 'steady']
-        >>> m.steady.minimum <= m.steady.median <= m.steady.most
-        True
     """
 
     def __call__(
@@ -218,10 +189,10 @@ class Measure:
         **kwargs: Any,
     ) -> Measurement:
         options = {"precision": precision, "budget": budget}
-        _check({"fn": fn}, args, kwargs, options)
+        _check({"fn": fn}, options)
         plain, given = _functions.unbound(fn, args)
         stages, runner = _first_stages(plain, given, kwargs, budget)
-        rounds = _Rounds({"": runner}, "", budget)
+        rounds = _Rounds({"": runner}, budget)
         facts = rounds.run(precision)
         stages["steady"] = rounds.times()[""]
         return Measurement(_functions.name_of(fn), stages, **facts)
@@ -231,39 +202,21 @@ class Measure:
         candidates: Mapping[str, Fun],
         /,
         *args: Any,
-        baseline: str | None = None,
         precision: float = 0.02,
         budget: float = 1.0,
         **kwargs: Any,
     ) -> Comparison:
         """Time several functions on the same arguments, in turns.
 
-        One sample of each is a round, and the ratios are taken within a round, so a
-        machine that slows down does not decide.
-
         Args:
-            candidates: functions by name.
-            *args: the arguments that each gets; `kwargs` likewise.
-            baseline: the candidate that the others are compared with; the first if
-                not given.
+            candidates: functions by name; the others are compared with the first.
+            *args: the arguments that each gets; `**kwargs` likewise.
             precision: as for `measure`, of each ratio's median.
             budget: seconds to spend on each candidate at most.
-            **kwargs: keyword arguments.
-
-        Returns:
-            A `Comparison`.
 
         Raises:
             TypeError: `candidates` is not a mapping of names to functions.
-            ValueError: fewer than two candidates, or an unknown baseline; `measure` has
-                the others.
-
-        Example:
-            >>> import numpy as np
-            >>> both = {"sum": np.sum, "mean": np.mean}
-            >>> c = measure.compare(both, np.ones(100), budget=0.05)
-            >>> c.baseline, c.ratios["sum"].median
-            ('sum', 1.0)
+            ValueError: fewer than two candidates; `measure` has the others.
         """
         if not isinstance(candidates, Mapping):
             raise TypeError(
@@ -272,38 +225,26 @@ class Measure:
             )
         if len(candidates) < 2:
             raise ValueError("measure.compare needs two candidates at least")
-        baseline = next(iter(candidates)) if baseline is None else baseline
-        if baseline not in candidates:
-            known = ", ".join(candidates)
-            raise ValueError(f"no candidate is named {baseline!r}; there are: {known}")
-        options = {"precision": precision, "budget": budget, "baseline": baseline}
+        options = {"precision": precision, "budget": budget}
         labels = {f"candidate {name!r}": fn for name, fn in candidates.items()}
-        _check(labels, args, kwargs, options)
+        _check(labels, options)
         runners = {name: Runner(fn, args, kwargs) for name, fn in candidates.items()}
         for runner in runners.values():
             runner.first()
-        rounds = _Rounds(runners, baseline, budget)
+        rounds = _Rounds(runners, budget)
         facts = rounds.run(precision)
-        return Comparison(rounds.times(), rounds.ratios(), baseline, **facts)
-
-    def __repr__(self) -> str:
-        return "measure(fn, *args, precision=0.02, budget=1.0, **kwargs)"
+        return Comparison(rounds.times(), rounds.ratios(), rounds.baseline, **facts)
 
 
-def _check(
-    candidates: Mapping[str, Any], args: Any, kwargs: Any, options: dict[str, Any]
-) -> None:
+def _check(candidates: Mapping[str, Any], options: dict[str, Any]) -> None:
     """Raise for what cannot be measured, and say what to do instead."""
     for name, value in options.items():
-        is_number = isinstance(value, int | float) and 0 < value < math.inf
-        if not is_number and name != "baseline":
+        if not (isinstance(value, int | float) and 0 < value < math.inf):
             raise ValueError(f"{name} must be a positive number, got {value!r}")
     for label, fn in candidates.items():
         if not callable(fn):
-            is_array = isinstance(fn, jax.Array)
-            kind = "a jax.Array" if is_array else f"a {type(fn).__name__}"
             raise TypeError(
-                f"measure needs a function to call, and {label} is {kind}. "
+                f"measure needs a function to call, and {label} is not callable. "
                 "Pass the function and its arguments apart: measure(f, x), not "
                 "measure(f(x))"
             )
@@ -314,9 +255,7 @@ def _check(
                     f"{own} has a parameter named {name!r}, which is an option of "
                     f"measure: wrap the call, measure(lambda: {own}(...))"
                 )
-    leaves = jax.tree.leaves((args, kwargs), is_leaf=is_lazy)
-    is_traced = any(isinstance(leaf, jax.core.Tracer) for leaf in leaves)
-    if is_traced or _stages.is_tracing():
+    if _stages.is_tracing():
         raise RuntimeError(
             "measure runs a function and waits for it, and JAX is tracing here, which "
             "runs nothing: call measure outside of jit, grad, vmap and scan"

@@ -11,7 +11,7 @@ from typing import Any
 
 import jax
 
-from ._state import State, everything, is_concrete, is_lazy, is_of, reach
+from ._state import State, everything, is_concrete, is_lazy, reach
 
 # One sample lasts at least this long, by timing several calls together where one is
 # shorter: a hundred times what reading the clock costs.
@@ -59,34 +59,22 @@ class Runner:
         result = self.fn(*args, **kwargs)
         self._wait, note = _way_to_wait(result)
         self._wait(result)
-        jax.block_until_ready([get() for get, _ in state.changed().values()])
+        for array in state.arrays():
+            _wait_for(array)
         seconds = time.perf_counter() - start
+        state.refuse_use()
         self._donates = any(one.is_deleted() for one in copies)
         self.is_timed = not note.endswith(_MAKING)
         self.notes += [note] * bool(note)
         return seconds
 
-    def _confirm(self) -> None:
-        """Call once more, to tell state from what the first call made for all others.
-
-        What is changed again starts each call from where the last one ended; the
-        arrays among it are waited for.
-        """
+    def _find_state(self) -> None:
+        """Call once more, to find the arrays that each call puts into objects."""
         args, kwargs = self._copied() if self._donates else (self.args, self.kwargs)
-        state = State(self.fn, args, kwargs)
-        self._wait(self.fn(*args, **kwargs))
-        own = [*(f"argument {i}" for i in range(len(args))), *kwargs]
-        own = own if self._donates else []  # changes of a copy are nobody's
-        changed = {k: v for k, v in state.changed().items() if not is_of(k, own)}
-        names = ", ".join(name for name, (_, is_same) in changed.items() if not is_same)
-        if names:
-            names = names if len(names) <= 60 else names[:57] + "..."
-            self.notes.append(
-                f"changes its own state ({names}): each call starts from where the "
-                "last one ended"
-            )
-        arrays = [get for get, _ in changed.values() if is_concrete(get())]
-        before = self._wait
+        state, before = State(self.fn, args, kwargs), self._wait
+        before(self.fn(*args, **kwargs))
+        state.refuse_use()
+        arrays = state.replaced()
 
         def wait(result: Any) -> None:
             before(result)
@@ -122,7 +110,7 @@ class Runner:
 
     def warm_up(self, budget: float) -> None:
         """Run until a sample is long enough to be timed; a tenth of the budget."""
-        self._confirm()
+        self._find_state()
         end = time.perf_counter() + budget / 10
         seconds = min(self.sample() for _ in range(2))
         while seconds * self.calls < _SAMPLE_SECONDS:
@@ -145,7 +133,7 @@ def _way_to_wait(result: Any) -> tuple[Wait, str]:
     if isinstance(result, jax.Array):
         return lambda one: one.block_until_ready(), ""
     inside = list(everything(result))
-    paths = list({id(one): p for _, p, one in inside if is_concrete(one)}.values())
+    paths = list({id(one): p for p, one in inside if is_concrete(one)}.values())
 
     def wait(result: Any) -> None:
         if isinstance(result, types.CoroutineType):
@@ -153,7 +141,7 @@ def _way_to_wait(result: Any) -> tuple[Wait, str]:
         for path in paths:
             _wait_for(reach(result, path))
 
-    lazy = next((one for _, _, one in inside if is_lazy(one)), None)
+    lazy = next((one for _, one in inside if is_lazy(one)), None)
     if lazy is not None:
         where = "" if lazy is result else " inside"
         kind = type(lazy).__name__

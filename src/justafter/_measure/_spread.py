@@ -19,31 +19,21 @@ GROUPS = 20
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """A quantity that was seen several times: its middle and its spread.
+    """A quantity that was seen several times, and how sure its median is.
 
     Attributes:
         median: the middle value, in seconds for a time, without a unit for a ratio.
-        low: the lower quartile: a quarter of the samples lie below.
-        high: the upper quartile.
         least: the lower end of a 95% interval for the median: an order statistic of
-            the medians of up to twenty groups of nine samples or more, in the order
-            in which they were taken, or of the samples themselves where they do not
-            make six such groups. It assumes that the groups are independent. Of fewer
-            than six samples it is the smallest.
+            the medians of six to twenty groups of nine samples or more, or of the
+            samples themselves where there are too few. It assumes that the groups are
+            independent. Of fewer than six samples it is the smallest.
         most: the upper end of that interval.
-        minimum: the smallest sample: the time of a call that nothing disturbed.
+        minimum: the smallest sample, and the least disturbed.
         samples: how many samples.
         calls: how many calls one sample is the mean of.
-
-    Example:
-        >>> spread = Spread.of([3.0, 1.0, 2.0, 3.0, 1.0, 2.0])
-        >>> spread.median, spread.minimum, spread.samples
-        (2.0, 1.0, 6)
     """
 
     median: float
-    low: float
-    high: float
     least: float
     most: float
     minimum: float
@@ -52,19 +42,11 @@ class Spread:
 
     @classmethod
     def of(cls, values: Any, calls: int = 1) -> Self:
-        """Summarize samples in the order in which they were taken.
-
-        Args:
-            values: numbers, each the mean of `calls` calls.
-            calls: how many calls each is the mean of.
-
-        Raises:
-            ValueError: there is no sample.
-        """
+        """Summarize samples, each the mean of `calls` calls, in the order taken."""
         values = np.asarray([*values], float)
         if not values.size:
             raise ValueError("a spread needs at least one sample")
-        low, median, high = map(float, np.quantile(values, [0.25, 0.5, 0.75]))
+        median = float(np.median(values))
         count = min(GROUPS, values.size // _OF_A_GROUP)
         groups = np.array_split(values, count if count >= FEWEST else values.size)
         ordered = np.sort([np.median(one) for one in groups])
@@ -72,8 +54,6 @@ class Spread:
         least, most = float(ordered[outside]), float(ordered[-1 - outside])
         return cls(
             median=median,
-            low=low,
-            high=high,
             least=min(least, median),
             most=max(most, median),
             minimum=float(values.min()),

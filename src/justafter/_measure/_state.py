@@ -1,4 +1,4 @@
-"""What a call leaves behind: arrays to wait for, and state that it changed."""
+"""What a call leaves behind: arrays to wait for, and what it uses up."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import inspect
 import io
 import operator
 import types
-import zlib
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from operator import attrgetter, itemgetter
 from typing import Any
 
@@ -20,11 +19,11 @@ from .. import _functions
 
 # How many values are looked through, and how deep: a model's state, not the world.
 _MOST, _DEEPEST = 20_000, 12
-# Of NumPy's arrays, this many bytes are compared.
-_COMPARED_BYTES = 1 << 24
-_SCALARS = (bool, int, float, complex, str, bytes, np.generic)
 _CODE = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType)
-_OPAQUE = (*_SCALARS, type(None), type, types.ModuleType, types.CodeType, np.ndarray)
+_OPAQUE = (
+    *(bool, int, float, complex, str, bytes, np.generic, np.ndarray, type(None)),
+    *(type, types.ModuleType, types.CodeType),
+)
 # What these hold is in neither their attributes nor their slots.
 _HOLDS: dict[type, tuple[str, ...]] = {
     types.FunctionType: ("__closure__",),
@@ -51,20 +50,20 @@ def is_lazy(value: Any) -> bool:
     return isinstance(value, Iterator) and not isinstance(value, io.IOBase)
 
 
-def _inside(value: Any) -> Iterator[tuple[str, Callable[[Any], Any]]]:
-    """What an object holds: how each part is written, and how to get it."""
+def _inside(value: Any) -> Iterator[Callable[[Any], Any]]:
+    """How to get each value that an object holds."""
     if isinstance(value, Mapping):
-        yield from ((f"[{key!r}]", itemgetter(key)) for key in list(value))
+        yield from map(itemgetter, list(value))
     elif isinstance(value, list | tuple | deque):
-        yield from ((f"[{i}]", itemgetter(i)) for i in range(len(value)))
+        yield from map(itemgetter, range(len(value)))
     elif isinstance(value, set | frozenset):
-        yield "{}", list
+        yield list
     elif not isinstance(value, _OPAQUE):
         names = list(getattr(value, "__dict__", ()))
         for kind in type(value).__mro__:
             slots = kind.__dict__.get("__slots__", _HOLDS.get(kind, ()))
             names += (slots,) if isinstance(slots, str) else slots
-        yield from ((f".{name}", attrgetter(name)) for name in names)
+        yield from map(attrgetter, names)
 
 
 def reach(value: Any, path: Path) -> Any:
@@ -77,34 +76,25 @@ def reach(value: Any, path: Path) -> Any:
     return value
 
 
-def everything(value: Any, name: str = "") -> Iterator[tuple[str, Path, Any]]:
-    """Yield a value and all that it holds, each with its name and how to get at it.
+def everything(value: Any) -> Iterator[tuple[Path, Any]]:
+    """Yield a value and all that it holds, each with how to get at it.
 
     An object is looked into once, wherever else it is held.
     """
-    queue: deque[tuple[str, Path, Any]] = deque([(name, (), value)])
+    queue: deque[tuple[Path, Any]] = deque([((), value)])
     seen: dict[int, Any] = {}  # kept alive, so that no other gets its identity
     for _ in range(_MOST):
         if not queue:
             return
-        name, path, one = queue.popleft()
-        yield name, path, one
+        path, one = queue.popleft()
+        yield path, one
         if is_concrete(one) or id(one) in seen or len(path) >= _DEEPEST:
             continue
         seen[id(one)] = one
-        for label, step in _inside(one):
+        for step in _inside(one):
             part = reach(one, (step,))
             if part is not None:
-                queue.append((name + label, (*path, step), part))
-
-
-def is_of(name: str, others: Iterable[str]) -> bool:
-    """Whether a name is one of others, or of a part of one.
-
-    >>> is_of("rows[0].x", ["rows"]), is_of("rows2", ["rows"])
-    (True, False)
-    """
-    return any(name == one or name.startswith((f"{one}.", f"{one}[")) for one in others)
+                queue.append(((*path, step), part))
 
 
 def _roots(fn: Any, args: Any, kwargs: Any) -> dict[str, Any]:
@@ -130,20 +120,12 @@ def _roots(fn: Any, args: Any, kwargs: Any) -> dict[str, Any]:
     return found
 
 
-def _token(value: Any) -> Any:
-    """What is compared of a value before and after a call; None for what is not."""
-    if is_concrete(value):
-        return id(value)
-    if isinstance(value, np.ndarray):
-        is_small = value.nbytes <= _COMPARED_BYTES and value.dtype != object
-        return zlib.crc32(np.ascontiguousarray(value).tobytes()) if is_small else None
-    if isinstance(value, _SCALARS):
-        return type(value), repr(value)
+def _left(value: Any) -> int | None:
+    """How much a container or an iterator still has, as far as it says."""
     if isinstance(value, _COUNTED):
         return len(value)
     if inspect.isgenerator(value):
-        return 0 if value.gi_frame is None else 1
-    # How much an iterator still has, as far as it says.
+        return int(value.gi_frame is not None)
     return operator.length_hint(value, 1) if is_lazy(value) else None
 
 
@@ -152,46 +134,32 @@ class State:
 
     def __init__(self, fn: Any, args: Any, kwargs: Any) -> None:
         self._roots = _roots(fn, args, kwargs)
-        # The values stay alive, so that no other array gets an old one's identity.
-        self._before = {name: (_token(one), one) for name, _, one in self._all()}
-
-    def _all(self) -> Iterator[tuple[str, Callable[[], Any], Any]]:
-        """Each value: its name, how to get it again, and itself."""
+        self._arrays: list[tuple[Callable[[], Any], Any]] = []
+        self._sizes: list[tuple[str, Any, int]] = []
         for name, root in self._roots.items():
-            for label, path, one in everything(root, name):
-                yield label, functools.partial(reach, root, path), one
+            for path, one in everything(root):
+                if is_concrete(one):
+                    get = functools.partial(reach, root, path)
+                    self._arrays.append((get, one))
+                elif (size := _left(one)) is not None:
+                    self._sizes.append((name, one, size))
 
-    def changed(self) -> dict[str, tuple[Callable[[], Any], bool]]:
-        """What is another by now: arrays, numbers, the lengths of containers.
-
-        Of a container that has another length, only itself.
-
-        Returns:
-            How to get each value again, by name, and whether it is an equal array, as
-            Flax NNX puts into a model that a call only reads.
-
-        Raises:
-            ValueError: the call used something up: the next one is another call.
-        """
-        found: dict[str, tuple[Callable[[], Any], bool]] = {}
-        for name, get, value in self._all():
-            before, old = self._before.get(name, (None, None))
-            now = _token(value)
-            if now == before or is_of(name, found):
-                continue
-            found[name] = get, _is_equal(old, value)
-            is_counted = isinstance(value, _COUNTED) or is_lazy(value)
-            if is_counted and before is not None and now < before:
+    def refuse_use(self) -> None:
+        """Raise a ValueError if the call used something up: the next is another."""
+        for name, value, before in self._sizes:
+            if (_left(value) or 0) < before:
                 raise ValueError(
                     f"a call uses up {name}: the next one would be another call. Make "
                     "it anew in each, such as measure(lambda: f(list(items)))"
                 )
-        return found
 
+    def arrays(self) -> list[Any]:
+        """All arrays that the call can have left behind."""
+        roots = self._roots.values()
+        return [
+            one for root in roots for _, one in everything(root) if is_concrete(one)
+        ]
 
-def _is_equal(old: Any, new: Any) -> bool:
-    """Whether both are arrays with the same contents."""
-    if not (is_concrete(old) and is_concrete(new)) or old.is_deleted():
-        return False
-    is_alike = (old.shape, old.dtype) == (new.shape, new.dtype)
-    return is_alike and bool((old == new).all())
+    def replaced(self) -> list[Callable[[], Any]]:
+        """How to get each array that the call put in the place of another."""
+        return [get for get, old in self._arrays if get() is not old]

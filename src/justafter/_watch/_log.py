@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .. import _functions
+from .. import _functions, _table
 from .._internals import _events
 from ._record import Compilation, Record, Trace
-from ._show import as_html, as_text, named, names_of
+from ._show import named, names_of, parts
 from ._signature import signature_of, weak_reference
 from ._why import FIRST, UNKNOWN, Reason, why
 
@@ -27,24 +27,9 @@ _LOOKED_THROUGH = 500
 
 
 class RetraceError(_events.Veto, RuntimeError):
-    """A watched function was traced more often than `watch(max_traces=...)` allows.
+    """A function would be traced more often than `watch(max_traces=...)` allows.
 
-    Raised from the call that would have traced it again, before its body runs.
-
-    Attributes:
-        reasons: why JAX had to trace again.
-
-    Example:
-        >>> import jax
-        >>> from justafter import RetraceError, watch
-        >>> double = jax.jit(lambda x: 2 * x)
-        >>> with watch(only=double, max_traces=1):
-        ...     _ = double(1.0)
-        ...     try:
-        ...         double(1)
-        ...     except RetraceError as error:
-        ...         print(*error.reasons)
-        new dtype: x was weak float32[], now weak int32[]
+    Raised before its body runs; `reasons` says why JAX had to trace it again.
     """
 
     def __init__(self, message: str, reasons: tuple[Reason, ...]):
@@ -183,12 +168,11 @@ def _guarded(explain: Callable[[], Any]) -> Any:
         return None
 
 
-class Log(Mapping[str, Record]):
+class Log(_table.Shown, Mapping[str, Record]):
     """Traces and compilations, function by function.
 
     Looks up by name (``log["step"]``, ``log["Model.step"]``,
     ``log["package.module.Model.step"]``) or by the function itself (``log[step]``).
-    Shows a table in a notebook and plain text in a terminal.
 
     Attributes:
         eager: how often JAX compiled an operation called outside any jitted
@@ -254,15 +238,14 @@ class Log(Mapping[str, Record]):
                     reasons,
                 )
 
-    def traced(self, call: _events.JitCall, seconds: float, error: str | None) -> None:
+    def traced(self, call: _events.JitCall, error: str | None) -> None:
         """A body has run."""
         if (found := self._counted(call)) is None:
             return
         with self._lock:
             record = self._record(found)
             text, reasons = self._explained(record, call, error is not None)
-            number, where = record.traces + 1, _place()
-            record.history.append(Trace(number, text, reasons, seconds, error, where))
+            record.history.append(Trace(text, reasons, error, _place()))
 
     def _counted(self, call: _events.JitCall) -> Identity | None:
         """What a run of a body counts for; None for what is not watched.
@@ -288,18 +271,13 @@ class Log(Mapping[str, Record]):
 
         return _guarded(explain) or ("", (FIRST if not record.traces else UNKNOWN,))
 
-    def compiled(
-        self, name: str, run: _events.JitRun | None, seconds: float, loaded: bool
-    ) -> None:
+    def compiled(self, name: str, run: _events.JitRun | None) -> None:
         """XLA compiled a program, or loaded it."""
         with self._lock:
             record = self._compiled_record(name, run)
             if record is not None:
-                number, where = record.compilations + 1, _place()
                 reasons = _guarded(lambda: record._why_compiled(run)) or (UNKNOWN,)
-                record.compiled.append(
-                    Compilation(number, reasons, seconds, loaded, where)
-                )
+                record.compiled.append(Compilation(reasons, _place()))
 
     def _compiled_record(self, name: str, run: _events.JitRun | None) -> Record | None:
         if run is not None and run.fun is not None:
@@ -434,8 +412,10 @@ class Log(Mapping[str, Record]):
     def __len__(self) -> int:
         return len(self.records)
 
-    def __repr__(self) -> str:
-        return as_text(self)
+    _to_left = frozenset({0, 3})
 
-    def _repr_html_(self) -> str:
-        return as_html(self)
+    def _parts(self) -> tuple[str, list[_table.Row], list[str]]:
+        return parts(self)
+
+    def _fixed(self, head: _table.Row) -> Sequence[int]:
+        return range(len(head))

@@ -15,19 +15,14 @@ class Trace:
     """One run of a function's Python body under tracing.
 
     Attributes:
-        number: 1 for the function's first trace in this log.
         call: the call as JAX saw it, such as ``x: float32[3], n=2``.
-        why: the reasons; the first trace of all has the reason "first call".
-        seconds: the time it took, the traces inside it included.
+        why: the reasons.
         raised: the name of the exception it ended in, or None.
-        where: the file and line of your code that made the call, such as
-            ``train.py:12``; empty where no code of yours did.
+        where: the file and line of yours that made the call, such as ``train.py:12``.
     """
 
-    number: int
     call: str
     why: tuple[Reason, ...]
-    seconds: float = field(compare=False)
     raised: str | None = None
     where: str = ""
 
@@ -36,18 +31,11 @@ class Trace:
 class Compilation:
     """One compilation by XLA, or one load from JAX's persistent cache.
 
-    Attributes:
-        number: 1 for the function's first compilation in this log.
-        why: the reasons of the trace it belongs to, or its own.
-        seconds: the time it took.
-        loaded: whether it came from the persistent compilation cache.
-        where: the file and line of your code that made the call.
+    `why` are the reasons of the trace it belongs to, or its own; for the others see
+    :class:`Trace`.
     """
 
-    number: int
     why: tuple[Reason, ...]
-    seconds: float = field(compare=False)
-    loaded: bool = False
     where: str = ""
 
 
@@ -55,13 +43,8 @@ class Compilation:
 class Record:
     """What a log knows of one function.
 
-    Attributes:
-        name: the function's ``__name__``.
-        qualname: its ``__qualname__``.
-        module: its ``__module__``.
-        history: the traces, in order.
-        compiled: the compilations, in order.
-        library: the installed package that the function is a part of, or empty.
+    `history` holds the traces and `compiled` the compilations, in order; `library` is
+    the installed package that the function is a part of, or empty.
     """
 
     name: str
@@ -82,11 +65,6 @@ class Record:
     def compilations(self) -> int:
         """How often XLA compiled a program of this function, or loaded one."""
         return len(self.compiled)
-
-    @property
-    def loads(self) -> int:
-        """How many of the compilations were loads from the persistent cache."""
-        return sum(one.loaded for one in self.compiled)
 
     @property
     def _described(self) -> str:

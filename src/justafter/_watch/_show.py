@@ -1,10 +1,9 @@
-"""How a log of traces looks: aligned text, and a table for notebooks and pages."""
+"""The table of a log, and the traces below it."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from html import escape
 from typing import TYPE_CHECKING
 
 from .. import _table
@@ -18,10 +17,9 @@ _COMPILED_ALONE = ("transformation", "commitment", "sharding", "layout")
 # A table lists this many traces of a function, and says how many more there are.
 _SHOWN = 8
 _HEAD = ("function", "traces", "compilations", "why again")
-_EMPTY = "nothing traced or compiled"
 
 # The cells of a line, and the traces to list below it.
-_Row = tuple[tuple[str, ...], Sequence["Trace"]]
+_Row = tuple[_table.Row, Sequence["Trace"]]
 
 
 def names_of(record: Record) -> tuple[str, str, str]:
@@ -64,16 +62,15 @@ def _row(name: str, records: Sequence[Record]) -> _Row:
     )
     words = [f"{kind} ×{count}" for kind, count in kinds.items()]
     words += [f"{kind} ×{n} (no retrace)" for kind, n in (alone - kinds).items()]
-    traces, count, loads = (
-        sum(getattr(record, key) for record in records)
-        for key in ("traces", "compilations", "loads")
+    traces, compiled = (
+        str(sum(getattr(record, key) for record in records))
+        for key in ("traces", "compilations")
     )
-    compiled = f"{count} ({loads} loaded)" if loads else str(count)
     history = records[0].history if len(records) == 1 else []
     # One trace needs no list, unless it has a reason.
     if len(history) == 1 and history[0].why[0].kind == "first call":
         history = []
-    return (name, str(traces), compiled, ", ".join(words)), history
+    return (name, traces, compiled, ", ".join(words)), history
 
 
 def _rows(log: Log) -> list[_Row]:
@@ -94,43 +91,22 @@ def _rows(log: Log) -> list[_Row]:
     return rows
 
 
-def _listed(history: Sequence[Trace]) -> list[tuple[str, str, str]]:
-    """Each trace to list: its call, the line that made a retrace, and the reasons."""
-    found = []
-    for trace in history[:_SHOWN]:
+def _listed(name: str, history: Sequence[Trace]) -> list[str]:
+    """Each trace: its call, the line that made a retrace, and the reasons."""
+    lines = [f"{name}, trace by trace"] * bool(history)
+    for number, trace in enumerate(history[:_SHOWN], 1):
         is_again = trace.where and trace.why[0].kind != "first call"
         where = f", from {trace.where}" if is_again else ""
         raised = f" (raised {trace.raised})" if trace.raised else ""
-        found.append((trace.call, where, "; ".join(map(str, trace.why)) + raised))
+        lines.append(f"  {number}. {trace.call}{where}")
+        lines.append(f"     {'; '.join(map(str, trace.why))}{raised}")
     left = len(history) - _SHOWN
-    return [*found, *[(f"and {left} more", "", "")] * (left > 0)]
+    return [*lines, *[f"  and {left} more"] * (left > 0)]
 
 
-def as_text(log: Log) -> str:
-    """Aligned columns for a terminal, and the traces of each function below."""
+def parts(log: Log) -> tuple[str, list[_table.Row], list[str]]:
+    """A title, the rows, and below them the traces of each function."""
     if not (rows := _rows(log)):
-        return _EMPTY
-    below = []
-    for cells, history in rows:
-        below += [f"{cells[0]}, trace by trace"] * bool(history)
-        for number, (call, where, why) in enumerate(_listed(history), 1):
-            below += [f"  {number}. {call}{where}", *[f"     {why}"] * bool(why)]
-    table = [_HEAD, *(cells for cells, _ in rows)]
-    return _table.as_text("", table, below, left=len(_HEAD) - 1)
-
-
-def as_html(log: Log) -> str:
-    """A table, and below it the traces of each function that was traced again."""
-    if not (rows := _rows(log)):
-        return f"<p>{_EMPTY}</p>"
-    below = []
-    for cells, history in rows:
-        items = "".join(
-            f"<li><code>{escape(call)}</code>{escape(where)}"
-            f"<br><small>{escape(why)}</small></li>"
-            for call, where, why in _listed(history)
-        )
-        title = f"<summary>{escape(cells[0])}, trace by trace</summary>"
-        below += [f"<details open>{title}<ol>{items}</ol></details>"] * bool(items)
-    table = [_HEAD, *(cells for cells, _ in rows)]
-    return _table.as_html("", table, below, range(len(_HEAD)))
+        return "nothing traced or compiled", [], []
+    below = [line for cells, traces in rows for line in _listed(cells[0], traces)]
+    return "", [_HEAD, *(cells for cells, _ in rows)], below

@@ -24,10 +24,6 @@ class Reason:
             "changed configuration", "sharding", "earlier trace raised",
             "transformation", "commitment", "layout", "cache emptied", "cannot tell".
         text: what changed, from what to what; what did not change is left out.
-
-    Example:
-        >>> print(Reason("static value", "n was 1, now 2"))
-        static value: n was 1, now 2
     """
 
     kind: str
@@ -45,10 +41,9 @@ RAISED = Reason(
     "the trace before ended in an exception, and JAX keeps nothing of it",
 )
 DROPPED = Reason(
-    "cache emptied", "the same call was known: its entry was cleared or dropped"
-)
-CHANGED = Reason(
-    DROPPED.kind, f"{DROPPED.text}, or a static value was changed in place"
+    "cache emptied",
+    "the same call was known: its entry was cleared or dropped, or a static value was "
+    "changed in place",
 )
 DERIVED = Reason(
     "transformation", "another program of the same trace, such as a derivative's"
@@ -70,9 +65,7 @@ def why(new: Signature, earlier: Sequence[Signature]) -> tuple[Reason, ...]:
         return reasons
     if nearest.raised:
         return (RAISED,)
-    # A static object that changed has another hash, and its entry is not found.
-    is_mutable = any(hasattr(value, "__dict__") for value in new.static.values())
-    return (CHANGED if is_mutable else DROPPED,)
+    return (DROPPED,)
 
 
 def _differences(new: Signature, old: Signature) -> Iterator[Reason]:

@@ -33,11 +33,7 @@ _A_LEAF = _Leaf()
 
 
 def words(value: Any) -> str:
-    """A short text for a value, on one line and without addresses.
-
-    >>> words({"width": 3}), words(len), words(object())
-    ("{'width': 3}", 'len', '<object object>')
-    """
+    """A short text for a value, on one line and without addresses."""
     known = type, types.FunctionType, types.BuiltinFunctionType, types.MethodType
     if isinstance(value, known) or callable(getattr(value, "__wrapped__", None)):
         name = str(getattr(value, "__qualname__", type(value).__qualname__))
@@ -70,11 +66,7 @@ def equal(a: Any, b: Any) -> bool:
 
 
 def said(found: Iterable[Change]) -> str:
-    """The first few changes in words, those of the outermost parts first.
-
-    >>> said([("a.b", "was 1, now 2"), ("b", "went")])
-    'b went; a.b was 1, now 2'
-    """
+    """The first few changes in words, those of the outermost parts first."""
     unique = dict.fromkeys(found)
     ordered = sorted(unique, key=lambda one: len(re.findall("[.[]", one[0])))
     more = f" and {len(ordered) - _TOLD} more" if len(ordered) > _TOLD else ""
@@ -82,11 +74,7 @@ def said(found: Iterable[Change]) -> str:
 
 
 def changes(name: str, old: Any, new: Any, depth: int = 0) -> Iterator[Change]:
-    """The parts of a value that differ, each with what became of it.
-
-    >>> said(changes("options", {"a": 1, "b": (1, 2)}, {"a": 1, "b": (1, 3)}))
-    "options['b'][1] was 2, now 3"
-    """
+    """The parts of a value that differ, each with what became of it."""
     old, new = _opened(old), _opened(new)
     is_open = type(old) is type(new) and depth < _DEEPEST
     before, now = (dict(_parts(one)) if is_open else {} for one in (old, new))
@@ -108,10 +96,7 @@ def changes(name: str, old: Any, new: Any, depth: int = 0) -> Iterator[Change]:
 
 
 def tree_change(names: Sequence[str], old: PyTreeDef, new: PyTreeDef) -> str:
-    """What differs between the structures of two calls' arguments.
-
-    Each is of a pair, positional and named arguments; `names` are the former's.
-    """
+    """What differs between the structures of two calls' arguments."""
 
     def by_name(tree: PyTreeDef) -> types.SimpleNamespace:
         positional, named = _opened(tree)

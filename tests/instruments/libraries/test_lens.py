@@ -111,7 +111,7 @@ def test_a_step_of_equinox_takes_flags_and_returns_models():
     norm, state = eqx.nn.make_with_state(eqx.nn.BatchNorm)(3, "batch", mode="batch")
     view = lens(trained, eqx_net(), norm, state, X)
     assert view.at("eqx.apply_updates(net, slopes)").kernels
-    assert any(view.timed(eqx_net(), norm, state, X, calls=2))
+    assert view.table(eqx_net(), norm, state, X, calls=2).total.seconds > 0
 
 
 def test_a_layer_alone_is_none_of_your_source():
@@ -196,4 +196,5 @@ def test_diffrax():
     # Of most it can be told what became of them, though XLA dropped the records of
     # what it wrote anew. The others are sums of counters, and `nextafter`, which may be
     # any of the instructions on integers.
-    assert len(slope.unknown) < 0.16 * len(slope.primitives)
+    unknown = [eqn for eqn in slope.primitives if eqn.fate == "unknown"]
+    assert len(unknown) < 0.16 * len(slope.primitives)

@@ -32,21 +32,8 @@ def test_nnx_jit_with_state():
             return loss
 
         m = measure(step, model, optimizer, jnp.ones((5, 3)), **QUICK)
-    assert "changes its own state" in m.note
+    assert m.first.samples == 1
     assert "flax jitted this function" in m.note
-
-
-def test_a_module_that_is_no_tree_is_waited_for():
-    class Trainer:
-        def __init__(self):
-            self.model = nnx.Linear(3, 2, rngs=nnx.Rngs(0))
-
-        def step(self):
-            kernel = self.model.kernel
-            kernel.set_value(kernel.get_value() * 0.5)
-
-    m = measure(Trainer().step, **QUICK)
-    assert "changes its own state (self.model" in m.note
 
 
 @pytest.mark.parametrize("inside", [jax.jit, eqx.filter_jit, nnx.jit])
