@@ -24,7 +24,9 @@ from executed_book.model import Chapter
 from executed_book.reading.pages import find_chapters
 
 ROOT = Path(__file__).parents[2]
-ENVIRONMENT = {**os.environ, "JAX_PLATFORMS": "cpu", "MPLBACKEND": "agg"}
+#: Where this variable names a backend of Matplotlib's, a kernel shows no figure.
+ENVIRONMENT = {**os.environ, "JAX_PLATFORMS": "cpu"}
+ENVIRONMENT.pop("MPLBACKEND", None)
 
 PLAIN_CONF = """\
 project = "Plain"

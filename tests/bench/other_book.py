@@ -32,6 +32,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from executed_book.programs.verdicts import BESIDE
+
 ROOT = Path(__file__).parents[2]
 BUILDERS = ("executed_book", "MyST-NB")
 
@@ -43,6 +45,10 @@ THEIRS = """
 nb_execution_mode = "cache"
 nb_execution_cache_path = {cache!r}
 """
+
+#: Where this variable names a backend of Matplotlib's, a kernel shows no figure.
+ENVIRONMENT = {**os.environ, "JAX_PLATFORMS": "cpu"}
+ENVIRONMENT.pop("MPLBACKEND", None)
 
 #: Makes the data base of jupyter-cache, which a parallel build fails to do.
 MAKE_CACHE = """\
@@ -92,7 +98,7 @@ class Place:
         running = subprocess.Popen(
             [self.python, *arguments],
             cwd=self.folder,
-            env={**os.environ, "JAX_PLATFORMS": "cpu", "MPLBACKEND": "agg"},
+            env=ENVIRONMENT,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -223,6 +229,10 @@ def timed(options: argparse.Namespace, folder: Path) -> tuple[dict[str, Any], Pl
             name: len(built(place.folder, options.source))
             for name, place in zip(BUILDERS, (mine, other), strict=True)
         },
+        "figures": {
+            name: figures(place.folder)
+            for name, place in zip(BUILDERS, (mine, other), strict=True)
+        },
         "seconds of pages": {
             docname: float(taken)
             for docname, taken in re.findall(
@@ -251,6 +261,12 @@ def built(folder: Path, source: str) -> list[str]:
     return [str(n) for n in names if (folder / "_build/html" / f"{n}.html").exists()]
 
 
+def figures(folder: Path) -> int:
+    """How many images the pages of the site show."""
+    pages = (folder / "_build/html").rglob("*.html")
+    return sum(path.read_text("utf-8").count("<img ") for path in pages)
+
+
 def offered(folder: Path, docnames: list[str]) -> dict[str, int]:
     """How many programs each page of the site offers."""
     sites = {name: folder / "_build/html" / f"{name}.html" for name in docnames}
@@ -274,14 +290,19 @@ def verified(mine: Place, pages: dict[str, float], limit: float) -> dict[str, An
             done.append(docname)
     boxes = must_offer(mine, done)
     words: Counter[str] = Counter()
+    beside = 0
     for docname in done:
         verdicts = mine.folder / "verdicts" / f"{docname}.txt"
         text = verdicts.read_text("utf-8") if verdicts.exists() else ""
         found = re.findall(
-            r"^(\S.*?) {2,}(held|varies|needs files|differs) {2,}", text, re.M
+            r"^(\S.*?) {2,}(held|varies|needs files|differs) {2,}(.*)$", text, re.M
         )
-        words.update(word for _, word in found)
-        good = sum(w in ("held", "varies") and what != "script" for what, w in found)
+        words.update(word for _, word, _ in found)
+        holds = [BESIDE in note or w in ("held", "varies") for _, w, note in found]
+        beside += sum(BESIDE in note for _, _, note in found)
+        good = sum(
+            h for h, (what, _, _) in zip(holds, found, strict=True) if what != "script"
+        )
         if boxes[docname] != good:
             raise SystemExit(
                 f"{docname}: {boxes[docname]} are offered, {good} are good"
@@ -291,6 +312,7 @@ def verified(mine: Place, pages: dict[str, float], limit: float) -> dict[str, An
         "of": len(pages),
         "seconds": round(limit - (give_up - time.monotonic())),
         **{word: words[word] for word in ("held", "varies", "needs files", "differs")},
+        "hold beside their files": beside,
         "offered": sum(boxes.values()),
     }
 
@@ -310,6 +332,10 @@ def table(books: dict[str, dict[str, Any]]) -> str:
         "commit": lambda b: b["commit"][:8],
         "pages in the site": lambda b: b["pages"]["executed_book"],
         "pages in MyST-NB's site": lambda b: b["pages"]["MyST-NB"],
+        **{
+            f"figures, {who}": lambda b, who=who: b.get("figures", {}).get(who, "")
+            for who in BUILDERS
+        },
         "pages that are executed": lambda b: b["executed pages"],
         "left out, since they take long": lambda b: len(b["left out"]),
         "refused": lambda b: len(b["refused"]),
@@ -337,6 +363,9 @@ def table(books: dict[str, dict[str, Any]]) -> str:
                 "differs": "differ",
             }.items()
         },
+        "programs and scripts that name the files they need": lambda b: b[
+            "programs"
+        ].get("hold beside their files", ""),
         "cells that offer their program": lambda b: b["programs"]["offered"],
         "run on": lambda b: b["date"],
         "with MyST-NB": lambda b: b["versions"]["myst-nb"],

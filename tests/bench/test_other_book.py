@@ -15,6 +15,7 @@ PAGES = {
     "index": "# Tiny\n\n```{toctree}\ngood\nbad\n```\n",
     "good": "print(6 * 7)",
     "bad": "1 / 0",
+    "figure": "import matplotlib.pyplot as plt\n_ = plt.plot([1, 2])",
     "files": "print(open('data.txt').read())",
 }
 CONF = """\
@@ -55,12 +56,13 @@ def test_what_is_kept_of_a_book(repository, tmp_path):
     assert found["commit"] == subprocess.check_output(head, text=True).strip()
     assert found["refused"] == {"bad": "cell 1 raised ZeroDivisionError"}
     assert found["failed in MyST-NB"] == ["bad"]
-    assert (found["executed pages"], found["cells"]) == (3, 3)
-    assert found["pages"] == {"executed_book": 4, "MyST-NB": 4}
+    assert (found["executed pages"], found["cells"]) == (4, 4)
+    assert found["pages"] == {"executed_book": 5, "MyST-NB": 5}
+    assert found["figures"] == {"executed_book": 1, "MyST-NB": 1}
     programs = found["programs"]
-    assert (programs["pages"], programs["of"]) == (2, 2)
-    assert (programs["held"], programs["needs files"]) == (2, 2), "cell and script"
-    assert programs["offered"] == 1
+    assert (programs["pages"], programs["of"]) == (3, 3)
+    assert (programs["held"], programs["needs files"]) == (4, 2), "cells and scripts"
+    assert (programs["hold beside their files"], programs["offered"]) == (2, 3)
     for seconds in found["seconds"].values():
         assert all(value > 0 for value in seconds.values())
     assert "\nrefused,1\n" in (kept.parent / "books.csv").read_text()

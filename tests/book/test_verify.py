@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from executed_book.programs import Page, Programs, SourceCell
-from executed_book.programs.snippets import Snippets
+from executed_book.programs import Page, Programs, SourceCell, snippets
+from executed_book.programs.snippets import Snippets, snippets_of
 from executed_book.programs.values import describe, described, split_descriptions
 from executed_book.programs.verdicts import (
     DIFFERS,
     HELD,
+    NEEDS_FILES,
     VARIES,
     Promise,
     Verdict,
@@ -27,6 +29,9 @@ from executed_book.programs.verify import (
 )
 from executed_book.running.programs import Ran
 from executed_book.running.progress import Progress
+from executed_book.running.store import Store
+
+from .made import chapter, executed, gave, printed
 
 pytestmark = pytest.mark.usefixtures("ready_workers")
 
@@ -160,6 +165,64 @@ def test_an_address_is_not_held_against_a_program(opened):
     assert offer.verdict == Verdict(HELD)
     again = page_offer(opened(), ["x = object()", "x"], "<object object at 0x7f5a5db4>")
     assert again.verdict is not None, "the page was executed anew"
+
+
+def test_a_program_says_which_files_belong_beside_it(opened, tmp_path):
+    """They were there when the page ran; what its run has made is not among them."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "a.txt").write_text("some data")
+    page = tmp_path / "page.md"
+    codes = ["import os", "print(open(os.path.join('data', 'a.txt'), 'r+').read())"]
+    offer = replace(page_offer(opened(), codes, "some data"), path=page)
+    late = replace(offer, began=time.time() + 60)
+    for one, is_good in ((replace(offer, began=0.0), False), (late, True)):
+        one = replace(one, verdicts=opened(str(is_good)))
+        verify_offers([one], 1, Progress())
+        assert (one.verdict.word, one.verdict.is_good) == (NEEDS_FILES, is_good)
+        program = settled(Snippets([None, one.program], ""), [one]).programs[1]
+        beside = "# here\n# Needs beside it, from the page's folder: data/a.txt\n"
+        assert (program is not None) == is_good
+        assert program is None or program.text.startswith(beside)
+    script = replace(one, program=None, programs=None)
+    assert settled(Snippets([], "# here\n1"), [script]).script == beside + "1"
+    wrong = replace(late, promise=replace(late.promise, gives="other data"))
+    verify_offers([wrong], 1, Progress())
+    assert not wrong.verdict.is_good
+
+
+def test_what_id_gives_varies(opened):
+    """Workers that are forked from one process have the same addresses."""
+    offer = page_offer(opened(), ["x = object()", "id(x)"], "139995")
+    verify_offers([offer], 1, Progress())
+    assert offer.verdict.word == VARIES
+
+
+@pytest.mark.parametrize(
+    "timing",
+    [
+        "CPU times: user 3 μs, sys: 1 μs, total: 4 μs\nWall time: 5.72 μs\n",
+        "1.27 μs ± 0 ns per loop (mean ± std. dev. of 1 run, 1 loop each)\n",
+    ],
+)
+def test_what_a_timing_magic_prints_is_not_asked_of_its_program(opened, timing):
+    codes = ["%%time\nprint(1)\n2"]
+    offer = page_offer(opened(), codes, f"1\n{timing}2")
+    verify_offers([offer], 1, Progress())
+    assert offer.verdict == Verdict(HELD)
+    wrong = page_offer(opened(), codes, f"1\n{timing}3")
+    verify_offers([wrong], 1, Progress())
+    assert wrong.verdict.word == DIFFERS
+
+
+def test_a_page_with_a_cell_without_a_program_is_sliced_once(tmp_path, monkeypatch):
+    store = Store(tmp_path, tmp_path)
+    page = executed(chapter("t = %timeit -o 1", "print(2)"), gave(), gave(printed("2")))
+    made, errors = snippets_of(page, store)
+    assert ["cannot be copied" in error.message for error in errors] == [True]
+    monkeypatch.setattr(snippets, "_programs_of", None)
+    again, errors_again = snippets_of(page, store)
+    assert again == made
+    assert list(map(str, errors_again)) == list(map(str, errors))
 
 
 def test_a_page_and_a_program_bind_the_same(opened):

@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import errno
 import fcntl
+import filecmp
 import json
 import os
 import shutil
@@ -111,6 +112,8 @@ class Site:
             BookError: the place holds something new that no build made, or cannot be
                 replaced.
         """
+        if self._shows(finished):
+            return
         new, old = self.work / "new", self.work / "old"
         for folder in (new, old):
             shutil.rmtree(folder, ignore_errors=True)
@@ -128,6 +131,14 @@ class Site:
         finally:
             for folder in (new, old):
                 shutil.rmtree(folder, ignore_errors=True)
+
+    def _shows(self, finished: Path) -> bool:
+        """Whether the site has the same files as what was built, byte by byte."""
+        names = {n for n in _files(finished) if not _NOT_PUBLISHED("", n.split("/"))}
+        if not names == _written(self.output) == set(_files(self.output)) - {MARK}:
+            return False
+        _, *other = filecmp.cmpfiles(finished, self.output, names, shallow=False)
+        return not any(other)
 
     def _exchange(self, new: Path, old: Path) -> None:
         output = self.output

@@ -51,11 +51,12 @@ def snippets_of(executed: Executed, store: Store) -> tuple[Snippets, list[PageEr
             p and Program(p["text"], p["cell"], tuple(map(tuple, p["earlier"])))
             for p in cached["programs"]
         ]
-        return Snippets(programs, cached["script"]), []
+        errors = [PageError(chapter.path, *error) for error in cached["errors"]]
+        return Snippets(programs, cached["script"]), errors
     programs, errors = _programs_of(executed)
     made = Snippets(programs, script(_parts(executed), page_header(executed)))
-    if not errors:
-        store.save(chapter.docname, key, asdict(made))
+    said = [[error.line, error.message, error.hint] for error in errors]
+    store.save(chapter.docname, key, {**asdict(made), "errors": said})
     return made, errors
 
 

@@ -24,12 +24,20 @@ PROGRAM_RTOL = 1e-4
 #: What was found. "varies": it runs, and its output may be another each time.
 HELD, VARIES, NEEDS_FILES, DIFFERS = "held", "varies", "needs files", "differs"
 
+#: What a verdict's note says before the files with which a program holds.
+BESIDE = "holds beside: "
+
 #: How much of a failed program's stderr a message quotes (characters).
 _LAST_WORDS = 2000
 
 _FLOAT = re.compile(r"-?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][-+]?\d+)?")
 #: A memory address, which is another in each process.
 _ADDRESS = re.compile(r"(?<=\bat )0x[0-9a-f]{6,}")
+#: What IPython prints of the time that a cell took; its program runs without the magic.
+_TIMED = re.compile(
+    r"(?m)^(?:(?:CPU times|Wall time|Compiler *|Parser *): |The slowest run took "
+    r"|.* per loop \(mean ).*\n?"
+)
 _LINE = re.compile(
     r"(?P<what>\S.*?) {2,}(?P<word>held|varies|needs files|differs) {2,}"
     r"(?P<key>[0-9a-f]{16})(?: \+ (?P<added>[\d: ]+) = (?P<text>[0-9a-f]{16}))?"
@@ -78,8 +86,8 @@ class Promise:
 
 
 def _steady(text: str) -> str:
-    """A text without the memory addresses in it."""
-    return _ADDRESS.sub("0x…", text)
+    """A text without the memory addresses and the timings in it."""
+    return _ADDRESS.sub("0x…", _TIMED.sub("", text))
 
 
 def _not_raised(announced: str, ran: Ran) -> str | None:
@@ -109,7 +117,13 @@ class Verdict:
     @property
     def is_good(self) -> bool:
         """Whether readers are offered the text."""
-        return self.word in (HELD, VARIES)
+        return self.word in (HELD, VARIES) or bool(self.files)
+
+    @property
+    def files(self) -> list[str]:
+        """The files of the page's folder that belong beside the text."""
+        _, mark, names = self.note.partition(BESIDE)
+        return names.split(", ") if mark and self.word == NEEDS_FILES else []
 
 
 class Verdicts:

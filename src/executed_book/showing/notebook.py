@@ -10,6 +10,7 @@ from typing import Any, NotRequired, TypedDict, cast
 from ..book import ExecutedPage
 from ..checking.elsewhere import Record
 from ..model import Cell, CellResult, Chapter, Output, Prose, Provenance
+from ..reading.options import of_myst_nb
 from .receipts import receipts_of
 from .stamp import where
 
@@ -73,6 +74,9 @@ def notebook_of(page: ExecutedPage, asks: str = "") -> Notebook:
         "metadata": {
             **page.executed.chapter.metadata,
             **_language(page.executed.run.provenance),
+            # A page that asks MyST-NB to execute it has been executed already.
+            "mystnb": of_myst_nb(page.executed.chapter.metadata)
+            | {"execution_mode": "off"},
             "source_map": lines,
         },
         "cells": cells,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import filecmp
 import hashlib
+import os
 import shutil
 import threading
 from pathlib import Path
@@ -124,7 +126,7 @@ def made_site(folder: Path, text: str) -> Path:
 def test_there_is_no_moment_without_a_site(tmp_path):
     site = working(tmp_path / "html")
     site.publish(made_site(tmp_path / "one", "one"))
-    other = made_site(tmp_path / "other", "other")
+    others = [made_site(tmp_path / text, text) for text in ("other", "another")]
     missing, stop = [], threading.Event()
 
     def look() -> None:
@@ -136,11 +138,33 @@ def test_there_is_no_moment_without_a_site(tmp_path):
 
     reader = threading.Thread(target=look)
     reader.start()
-    for _ in range(100):
-        site.publish(other)
+    for _ in range(50):
+        for other in others:
+            site.publish(other)
     stop.set()
     reader.join()
     assert not missing
+
+
+def test_a_site_that_a_build_gives_again_is_left_as_it_is(tmp_path):
+    site, built = working(tmp_path / "html"), made_site(tmp_path / "built", "one")
+    (built / ".buildinfo").write_text("Sphinx's own")
+    site.publish(built)
+    stood, page = site.output.stat().st_ino, site.output / "index.html"
+    site.publish(built)
+    assert site.output.stat().st_ino == stood
+    times = page.stat().st_atime_ns, page.stat().st_mtime_ns
+    page.write_text("two")  # as long, and as old
+    os.utime(page, ns=times)
+    filecmp.clear_cache()  # each build is a process of its own
+    site.publish(built)
+    assert page.read_text() == "one"
+    page.unlink()
+    site.publish(built)
+    assert page.read_text() == "one"
+    (built / "more.html").write_text("more")
+    site.publish(built)
+    assert (site.output / "more.html").exists()
 
 
 def test_where_two_folders_cannot_be_swapped_they_change_places(tmp_path, monkeypatch):

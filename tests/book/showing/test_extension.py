@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,6 +24,15 @@ from ..made import executed, gave, printed
 TEXT = (
     "---\nfile_format: mystnb\n---\n# One\n\n```{code-cell}\nx = 1\n```\n{value}`x`\n"
 )
+
+
+def test_rendering_imports_nothing_that_executes():
+    code = "import sys, executed_book.showing.extension\n"
+    code += "import myst_nb.core.execute as ways\n"
+    code += "print(ways.NotebookClientDirect is ways.NotebookClientBase)\n"
+    code += "print({'sqlalchemy', 'jupyter_client', 'nbclient'} & {*sys.modules})"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert said.stdout == "True\nset()\n", said.stderr
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import nbformat
@@ -71,6 +72,14 @@ def test_the_metadata_are_the_pages_and_the_kernel_ours():
     metadata = notebook_of(page())["metadata"]
     assert (metadata["title"], metadata["kernelspec"]["name"]) == ("T", "python3")
     assert metadata["language_info"]["version"] == "3.13.1"
+
+
+def test_a_page_that_asks_myst_nb_to_execute_it_is_executed_once():
+    asked = {"mystnb": {"execution_mode": "force", "remove_code_source": True}}
+    shown = page()
+    chapter = replace(shown.executed.chapter, metadata=asked)
+    metadata = notebook_of(shown.with_text(chapter))["metadata"]
+    assert metadata["mystnb"] == {"execution_mode": "off", "remove_code_source": True}
 
 
 def test_programs_receipts_and_reasons_travel_with_their_cells():
