@@ -96,7 +96,10 @@ def page_offer(
 ) -> Offer:
     """The program of a page's last cell, on which the slicer has lost its way."""
     programs = Programs(
-        Page([SourceCell(c, displays=c == "x") for c in codes]), "# here"
+        Page(
+            [SourceCell(c, displays=c.endswith(("x", "id(x)", "\n2"))) for c in codes]
+        ),
+        "# here",
     )
     short = programs.of(len(codes) - 1)
     promise = Promise(short.text, gives)
@@ -187,12 +190,10 @@ def test_a_program_says_which_files_belong_beside_it(opened, tmp_path):
         one = replace(one, verdicts=opened(str(is_good)))
         verify_offers([one], 1, Progress())
         assert (one.verdict.word, one.verdict.is_good) == (NEEDS_FILES, is_good)
-        program = settled(Snippets([None, one.program], ""), [one]).programs[1]
+        program = settled(Snippets([None, one.program]), [one]).programs[1]
         beside = "# here\n# Needs beside it, from the page's folder: data/a.txt\n"
         assert (program is not None) == is_good
         assert program is None or program.text.startswith(beside)
-    script = replace(one, program=None, programs=None)
-    assert settled(Snippets([], "# here\n1"), [script]).script == beside + "1"
     wrong = replace(late, promise=replace(late.promise, gives="other data"))
     verify_offers([wrong], 1, Progress())
     assert not wrong.verdict.is_good
