@@ -5,17 +5,13 @@ lies. Following that direction from pure noise, step by step in a `scan`, makes 
 digit. Two ways of mixing digit and noise stand side by side, diffusion's cosine and
 the straight line of flow matching; they differ in two lines. What comes out is
 compared with digits that the training never saw, in fidelity and in variety, and so
-are a mean image and a Gaussian for each class, which look fine to a classifier.
+are a mean image and a Gaussian for each class, which look fine to a classifier, and
+blends of two digits.
 
     python diffusion.py
     python diffusion.py --size large --seed 1 --output elsewhere
 """
 
-import argparse
-import json
-import shlex
-import sys
-from pathlib import Path
 from typing import NamedTuple
 
 import equinox as eqx
@@ -24,16 +20,17 @@ import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
 import optax
+import study
 from jax import lax
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 from sklearn.datasets import load_digits
 from sklearn.model_selection import cross_val_score
 from sklearn.svm import SVC
 
 CLASSES, PIXELS, BATCH = 10, 64, 256
-ANY = CLASSES  # the class that stands for "not told"
+ANY = CLASSES  # the label of the unconditional model
 EVERY = 200  # steps from one checkpoint to the next
-CHOICES = 1.0, 1.5, 2.0  # of guidance
+GUIDANCES = 1.0, 1.5, 2.0
+SPREADS = 1.0, 0.8, 0.6  # of a Gaussian
 
 
 class Size(NamedTuple):
@@ -56,7 +53,7 @@ SIZES = {
 def load(seed):
     """Images (n, 64) in [-1, 1] and labels (n,).
 
-    1,000 to train on, 200 to choose the guidance by, 597 to judge by.
+    1,000 to train on, 200 to choose the guidance by, 597 to evaluate on.
     """
     digits = load_digits()
     rows = np.random.default_rng(seed).permutation(len(digits.data))
@@ -96,45 +93,45 @@ def mixed(path, digit, noise, t):
 
 class Block(eqx.Module):
     norm: eqx.nn.LayerNorm
-    told: eqx.nn.Linear
+    condition: eqx.nn.Linear
     dense: eqx.nn.MLP
 
     def __init__(self, width, key):
         one, two = jax.random.split(key)
         self.norm = eqx.nn.LayerNorm(width)
-        self.told = eqx.nn.Linear(width, width, key=one)
+        self.condition = eqx.nn.Linear(width, width, key=one)
         self.dense = eqx.nn.MLP(width, width, 2 * width, 1, jax.nn.silu, key=two)
 
-    def __call__(self, h, told):
-        return h + self.dense(self.norm(h) + self.told(told))
+    def __call__(self, h, condition):
+        return h + self.dense(self.norm(h) + self.condition(condition))
 
 
 class Network(eqx.Module):
-    enter: eqx.nn.Linear
+    embed: eqx.nn.Linear
     classes: jax.Array  # (CLASSES + 1, width)
     times: eqx.nn.Linear
     blocks: list[Block]
     norm: eqx.nn.LayerNorm
-    leave: eqx.nn.Linear
+    out: eqx.nn.Linear
 
     def __init__(self, size, key):
         one, two, three, four, *keys = jax.random.split(key, 4 + size.layers)
-        self.enter = eqx.nn.Linear(PIXELS, size.width, key=one)
+        self.embed = eqx.nn.Linear(PIXELS, size.width, key=one)
         self.classes = jax.random.normal(two, (CLASSES + 1, size.width))
         self.times = eqx.nn.Linear(32, size.width, key=three)
         self.blocks = [Block(size.width, key) for key in keys]
         self.norm = eqx.nn.LayerNorm(size.width)
-        self.leave = eqx.nn.Linear(size.width, PIXELS, key=four)
+        self.out = eqx.nn.Linear(size.width, PIXELS, key=four)
 
     def __call__(self, x, t, label):
         """One image (64,) at time t () of class label () to its velocity (64,)."""
         waves = t * jnp.pi * jnp.arange(1, 17) / 2
-        told = self.times(jnp.concatenate([jnp.cos(waves), jnp.sin(waves)]))
-        told = jax.nn.silu(told + self.classes[label])
-        h = self.enter(x)
+        condition = self.times(jnp.concatenate([jnp.cos(waves), jnp.sin(waves)]))
+        condition = jax.nn.silu(condition + self.classes[label])
+        h = self.embed(x)
         for block in self.blocks:
-            h = block(h, told)
-        return self.leave(self.norm(h))
+            h = block(h, condition)
+        return self.out(self.norm(h))
 
 
 def loss(model, path, x, labels, key):
@@ -143,17 +140,18 @@ def loss(model, path, x, labels, key):
     t = jax.random.uniform(when, (len(x), 1))
     noise = jax.random.normal(noise, x.shape)
     here, velocity = mixed(path, x, noise, t)
-    # In one case of ten the class is not told, which guidance needs.
+    # One case of ten has no class, because guidance needs both models.
     labels = jnp.where(jax.random.uniform(hide, labels.shape) < 0.1, ANY, labels)
-    found = jax.vmap(model)(here, t[:, 0], labels)
-    return ((found - velocity) ** 2).mean()
+    predicted = jax.vmap(model)(here, t[:, 0], labels)
+    return ((predicted - velocity) ** 2).mean()
 
 
 @eqx.filter_jit
 def sample(model, key, labels, guidance, steps=40):
     """Images (steps + 1, n, 64) on the way from noise to digits of classes (n,).
 
-    With guidance 1 the class is told; more exaggerates what telling it changes.
+    Guidance scales the difference of the conditional and the unconditional
+    prediction; with 1 the result is the conditional model's.
     """
     each = jax.vmap(model, in_axes=(0, None, 0))
 
@@ -163,9 +161,9 @@ def sample(model, key, labels, guidance, steps=40):
 
     def step(x, t):
         # Heun's method: the mean of the velocities at both ends of the step.
-        slope = velocity(x, t)
-        there = velocity(x - slope / steps, t - 1 / steps)
-        x = x - (slope + there) / 2 / steps
+        first = velocity(x, t)
+        second = velocity(x - first / steps, t - 1 / steps)
+        x = x - (first + second) / 2 / steps
         return x, x
 
     noise = jax.random.normal(key, (len(labels), PIXELS))
@@ -184,14 +182,28 @@ def means(train, labels, rng):
     return middle[labels] + 0.01 * rng.normal(size=(len(labels), PIXELS))
 
 
-def gaussians(train, labels, rng):
-    """Of each class a Gaussian with its mean and its covariance."""
+def gaussians(train, labels, rng, spread=1.0):
+    """Of each class a Gaussian with its mean and its covariance, or a narrower one."""
     x, y = train
     made = np.zeros((len(labels), PIXELS))
     for c in range(CLASSES):
         some, n = x[y == c], (labels == c).sum()
-        made[labels == c] = rng.multivariate_normal(some.mean(0), np.cov(some.T), n)
+        covariance = spread**2 * np.cov(some.T)
+        made[labels == c] = rng.multivariate_normal(some.mean(0), covariance, n)
     return made.clip(-1, 1)
+
+
+def blends(train, labels, rng):
+    """Each a mixture of a digit and one of its five nearest in its class."""
+    x, y = train
+    made = []
+    for c in labels:
+        digits = x[y == c]
+        one = digits[rng.integers(len(digits))]
+        order = ((digits - one) ** 2).sum(axis=1).argsort()
+        share = rng.uniform(0.3, 0.7)
+        made.append(share * one + (1 - share) * digits[rng.choice(order[1:6])])
+    return np.stack(made)
 
 
 def real(train, labels, rng):
@@ -200,7 +212,9 @@ def real(train, labels, rng):
     return np.stack([x[rng.choice(np.flatnonzero(y == c))] for c in labels])
 
 
-# --- Judging --------------------------------------------------------------------------
+MAKERS = {"real": real, "gaussians": gaussians, "blends": blends, "means": means}
+
+# --- Evaluation ---------------------------------------------------------------------
 
 
 def distances(a, b):
@@ -208,8 +222,8 @@ def distances(a, b):
     return np.sqrt(((a[:, None] - b[None]) ** 2).sum(axis=-1))
 
 
-def judge(x, labels, train, held_out, neighbors=3):
-    """What there is to say of samples x (n, 64) that are meant to be of classes (n,).
+def evaluate(x, labels, train, held_out, neighbors=3):
+    """Figures of samples x (n, 64) that should be of classes (n,).
 
     The held-out digits of a class fill a region: all within reach of one of them,
     where a digit reaches as far as its third neighbor. `fidelity` is the share of
@@ -242,12 +256,15 @@ def told_apart(x, digits):
     return float(cross_val_score(SVC(), both, np.repeat([0, 1], n), cv=5).mean())
 
 
-# --- Training, and checkpoints as Equinox writes them -------------------------------
+# --- Training -----------------------------------------------------------------------
+
+
+EQUINOX = eqx.tree_serialise_leaves, eqx.tree_deserialise_leaves
 
 
 class State(NamedTuple):
     model: Network
-    memory: optax.OptState
+    opt_state: optax.OptState
     average: Network  # of the networks of late steps, which is the one to use
 
 
@@ -259,15 +276,15 @@ def make_optimizer(steps):
 
 def start(size, steps, seed):
     model = Network(size, jax.random.key(seed))
-    memory = make_optimizer(steps).init(eqx.filter(model, eqx.is_array))
-    return State(model, memory, model)
+    opt_state = make_optimizer(steps).init(eqx.filter(model, eqx.is_array))
+    return State(model, opt_state, model)
 
 
-def follow(average, model, kept):
+def follow(average, model, decay):
     """The average of models, moved towards the latest one."""
 
     def mean(old, new):
-        return kept * old + (1 - kept) * new if eqx.is_inexact_array(new) else new
+        return decay * old + (1 - decay) * new if eqx.is_inexact_array(new) else new
 
     return jax.tree.map(mean, average, model)
 
@@ -282,85 +299,50 @@ def training(state, path, done, steps, train, seed):
         choose, now = jax.random.split(jax.random.fold_in(key, number))
         rows = jax.random.randint(choose, (BATCH,), 0, len(x))
         differentiate = eqx.filter_value_and_grad(loss)
-        value, gradient = differentiate(state.model, path, x[rows], y[rows], now)
+        value, grads = differentiate(state.model, path, x[rows], y[rows], now)
         weights = eqx.filter(state.model, eqx.is_array)
-        moves, memory = optimizer.update(gradient, state.memory, weights)
-        model = eqx.apply_updates(state.model, moves)
+        updates, opt_state = optimizer.update(grads, state.opt_state, weights)
+        model = eqx.apply_updates(state.model, updates)
         # At first an average over few steps, later over some five hundred.
-        kept = jnp.minimum(0.998, (number + 1) / (number + 10))
-        average = follow(state.average, model, kept)
-        return State(model, memory, average), value
+        decay = jnp.minimum(0.998, (number + 1) / (number + 10))
+        average = follow(state.average, model, decay)
+        return State(model, opt_state, average), value
 
     for number in range(done, steps):
         state, value = step(state, jnp.int32(number))
         yield number + 1, state, value
 
 
-def save(path, state, notes):
-    """A line of JSON, then the arrays; a stop in between leaves the old file whole."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    half = path.with_name("checkpoint.tmp")
-    with half.open("wb") as file:
-        file.write(json.dumps(notes).encode() + b"\n")
-        eqx.tree_serialise_leaves(file, state)
-    half.replace(path)
-
-
-def restore(path, state, notes):
-    """The state and notes that were saved; those given, if nothing was."""
-    if not path.exists():
-        print(f"No checkpoint {path} yet: this begins with the first step.")
-        return state, notes
-    try:
-        with path.open("rb") as file:
-            saved = json.loads(file.readline())
-            if (other := saved["settings"]) != notes["settings"]:
-                sys.exit(f"The run in {path} has {other}: go on with these.")
-            state = eqx.tree_deserialise_leaves(file, state)
-    except Exception as error:  # NumPy, json and Equinox each have their own
-        reason = str(error).partition("\n")[0]
-        sys.exit(f"Cannot read {path}: {reason}. Begin without --resume.")
-    print(f"Going on after step {saved['step']}.")
-    return state, saved
-
-
 # --- The program --------------------------------------------------------------------
 
 
-def fit(name, size, train, settings, folder, resume):
-    """Train on one path with a progress bar; the average of the late networks."""
-    steps, seed = settings["steps"], settings["seed"]
-    path = folder / f"{name.replace(' ', '-')}.checkpoint"
-    state, notes = start(size, steps, seed), {"settings": settings, "step": 0}
-    if resume:
-        state, notes = restore(path, state, notes)
-    columns = "{task.description:13}", BarColumn(), MofNCompleteColumn()
-    with Progress(*columns, TimeRemainingColumn(), "{task.fields[said]}") as bar:
-        task = bar.add_task(name, total=steps, completed=notes["step"], said="")
-        rest = training(state, PATHS[name], notes["step"], steps, train, seed)
-        for done, state, value in rest:
-            if done % EVERY == 0 or done == steps:
-                save(path, state, {**notes, "step": done})
-                bar.update(task, completed=done, said=f"loss {value:.3f}")
+def fit(name, size, train, options):
+    """Train on one path; the average of the late networks."""
+    steps, seed = options.settings["steps"], options.seed
+
+    def rest(state, done):
+        return training(state, PATHS[name], done, steps, train, seed)
+
+    begin, codec = start(size, steps, seed), EQUINOX
+    state, _ = study.fit(name, begin, rest, steps, options, EVERY, codec=codec)
     return state.average
 
 
 def digits(model, labels, seed, guidance):
     """The way (steps + 1, n, 64) from noise to digits, as NumPy arrays in [-1, 1]."""
-    key, told = jax.random.key(seed), jnp.asarray(labels)
-    way = sample(model, key, told, jnp.float32(guidance))
+    key, labels = jax.random.key(seed), jnp.asarray(labels)
+    way = sample(model, key, labels, jnp.float32(guidance))
     return np.asarray(way).clip(-1, 1)
 
 
-def best_guidance(model, labels, seed, train, validation):
-    """The guidance whose samples fit the validation digits best."""
+def best(samples, labels, train, validation):
+    """Of samples by a choice, the choice whose fit the validation digits best."""
 
-    def quality(guidance):
-        made = digits(model, labels, seed, guidance)[-1]
-        found = judge(made, labels, train, validation)
-        return found["fidelity"] + found["variety"]
+    def quality(choice):
+        figures = evaluate(samples[choice], labels, train, validation)
+        return figures["fidelity"] + figures["variety"]
 
-    return max(CHOICES, key=quality)
+    return max(samples, key=quality)
 
 
 def as_rows(images, columns):
@@ -379,74 +361,45 @@ def show(pictures, path):
         axes.axis("off")
     height, width = next(iter(pictures.values())).shape
     figure.set_size_inches(10, 0.4 + 10 * height / width / len(pictures))
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
+    study.save_figure(figure, path)
 
 
-def run(options):
-    size, seed = SIZES[options.size], options.seed
-    print(f"{options.size}: {size.takes}")
-    options.output.mkdir(parents=True, exist_ok=True)
-    settings = {"size": options.size, "steps": options.steps or size.steps}
-    settings |= {"seed": seed}
+def run(options, size):
+    seed = options.seed
     train, validation, held_out = load(seed)
     labels = np.tile(np.arange(CLASSES), size.samples)
     results, pictures, path = {}, {}, {}
-    for name, make in {"real": real, "gaussians": gaussians, "means": means}.items():
+    for name, make in MAKERS.items():
         made = make(train, labels, np.random.default_rng(seed))
-        results[name] = judge(made, labels, train, held_out)
+        results[name] = evaluate(made, labels, train, held_out)
         pictures[name] = as_rows(made[:60], 10)
+    narrowed = {
+        spread: gaussians(train, labels, np.random.default_rng(seed), spread)
+        for spread in SPREADS
+    }
+    chosen = best(narrowed, labels, train, validation)
+    print(f"gaussians: spread {chosen}, chosen by validation digits")
+    results["gaussians, narrowed"] = evaluate(narrowed[chosen], labels, train, held_out)
     for name in PATHS:
-        model = fit(name, size, train, settings, options.output, options.resume)
-        chosen = best_guidance(model, labels, seed, train, validation)
+        model = fit(name, size, train, options)
+        ways = {g: digits(model, labels, seed, g) for g in (0.0, *GUIDANCES)}
+        guided = {g: ways[g][-1] for g in GUIDANCES}
+        chosen = best(guided, labels, train, validation)
         print(f"{name}: guidance {chosen}, chosen by validation digits")
-        for said, guidance in {"class not told": 0.0, "guided": chosen}.items():
-            way = digits(model, labels, seed, guidance)
-            results[f"{name}, {said}"] = judge(way[-1], labels, train, held_out)
-        pictures[name] = as_rows(way[-1, :60], 10)
+        for kind, guidance in {"unconditional": 0.0, "guided": chosen}.items():
+            made = ways[guidance][-1]
+            results[f"{name}, {kind}"] = evaluate(made, labels, train, held_out)
+        pictures[name] = as_rows(made[:60], 10)
         # Ten digits at nine moments.
-        path[name] = as_rows(way[::5, :CLASSES].reshape(-1, PIXELS), 10)
+        path[name] = as_rows(ways[chosen][::5, :CLASSES].reshape(-1, PIXELS), 10)
     show(pictures, options.output / "samples.png")
     show(path, options.output / "path.png")
-    (options.output / "results.json").write_text(json.dumps(results, indent=1))
-    print(f"{'':28}" + "".join(f"{what:>12}" for what in results["real"]))
-    for name, row in results.items():
-        print(f"{name:28}" + "".join(f"{share:12.3f}" for share in row.values()))
-
-
-def positive(text):
-    if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text} is not a positive whole number")
-    return int(text)
-
-
-def seed_number(text):
-    if not text.isdecimal() or int(text) >= 2**31:
-        raise argparse.ArgumentTypeError(f"{text} is not a number from 0 to 2**31 - 1")
-    return int(text)
-
-
-def read_arguments():
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    add = parser.add_argument
-    add("--output", type=Path, default=Path("diffusion"), help="where to write")
-    takes = "; ".join(f"{name}: {size.takes}" for name, size in SIZES.items())
-    add("--size", choices=SIZES, default="small", help=f"small, if not said; {takes}")
-    add("--steps", type=positive, help="at most, if not those of the size")
-    add("--seed", type=seed_number, default=0, help="of weights and batches")
-    add("--resume", action="store_true", help="go on with a run that was stopped")
-    return parser.parse_args()
+    study.print_table(results)
+    return results
 
 
 def main():
-    options = read_arguments()
-    try:
-        run(options)
-    except KeyboardInterrupt:
-        again = sys.argv if options.resume else [*sys.argv, "--resume"]
-        sys.exit(f"Stopped. To go on from here: python {shlex.join(again)}")
-    except OSError as error:
-        sys.exit(f"Cannot write to {options.output}: {error}")
+    study.main(run, __doc__, SIZES)
 
 
 if __name__ == "__main__":

@@ -32,6 +32,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from executed_book.programs.verdicts import BESIDE
+
 ROOT = Path(__file__).parents[2]
 BUILDERS = ("executed_book", "MyST-NB")
 
@@ -288,14 +290,19 @@ def verified(mine: Place, pages: dict[str, float], limit: float) -> dict[str, An
             done.append(docname)
     boxes = must_offer(mine, done)
     words: Counter[str] = Counter()
+    beside = 0
     for docname in done:
         verdicts = mine.folder / "verdicts" / f"{docname}.txt"
         text = verdicts.read_text("utf-8") if verdicts.exists() else ""
         found = re.findall(
-            r"^(\S.*?) {2,}(held|varies|needs files|differs) {2,}", text, re.M
+            r"^(\S.*?) {2,}(held|varies|needs files|differs) {2,}(.*)$", text, re.M
         )
-        words.update(word for _, word in found)
-        good = sum(w in ("held", "varies") and what != "script" for what, w in found)
+        words.update(word for _, word, _ in found)
+        holds = [BESIDE in note or w in ("held", "varies") for _, w, note in found]
+        beside += sum(BESIDE in note for _, _, note in found)
+        good = sum(
+            h for h, (what, _, _) in zip(holds, found, strict=True) if what != "script"
+        )
         if boxes[docname] != good:
             raise SystemExit(
                 f"{docname}: {boxes[docname]} are offered, {good} are good"
@@ -305,6 +312,7 @@ def verified(mine: Place, pages: dict[str, float], limit: float) -> dict[str, An
         "of": len(pages),
         "seconds": round(limit - (give_up - time.monotonic())),
         **{word: words[word] for word in ("held", "varies", "needs files", "differs")},
+        "hold beside their files": beside,
         "offered": sum(boxes.values()),
     }
 
@@ -355,6 +363,9 @@ def table(books: dict[str, dict[str, Any]]) -> str:
                 "differs": "differ",
             }.items()
         },
+        "programs and scripts that name the files they need": lambda b: b[
+            "programs"
+        ].get("hold beside their files", ""),
         "cells that offer their program": lambda b: b["programs"]["offered"],
         "run on": lambda b: b["date"],
         "with MyST-NB": lambda b: b["versions"]["myst-nb"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from executed_book.programs.values import describe, described, split_description
 from executed_book.programs.verdicts import (
     DIFFERS,
     HELD,
+    NEEDS_FILES,
     VARIES,
     Promise,
     Verdict,
@@ -163,6 +165,29 @@ def test_an_address_is_not_held_against_a_program(opened):
     assert offer.verdict == Verdict(HELD)
     again = page_offer(opened(), ["x = object()", "x"], "<object object at 0x7f5a5db4>")
     assert again.verdict is not None, "the page was executed anew"
+
+
+def test_a_program_says_which_files_belong_beside_it(opened, tmp_path):
+    """They were there when the page ran; what its run has made is not among them."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "a.txt").write_text("some data")
+    page = tmp_path / "page.md"
+    codes = ["import os", "print(open(os.path.join('data', 'a.txt'), 'r+').read())"]
+    offer = replace(page_offer(opened(), codes, "some data"), path=page)
+    late = replace(offer, began=time.time() + 60)
+    for one, is_good in ((replace(offer, began=0.0), False), (late, True)):
+        one = replace(one, verdicts=opened(str(is_good)))
+        verify_offers([one], 1, Progress())
+        assert (one.verdict.word, one.verdict.is_good) == (NEEDS_FILES, is_good)
+        program = settled(Snippets([None, one.program], ""), [one]).programs[1]
+        beside = "# here\n# Needs beside it, from the page's folder: data/a.txt\n"
+        assert (program is not None) == is_good
+        assert program is None or program.text.startswith(beside)
+    script = replace(one, program=None, programs=None)
+    assert settled(Snippets([], "# here\n1"), [script]).script == beside + "1"
+    wrong = replace(late, promise=replace(late.promise, gives="other data"))
+    verify_offers([wrong], 1, Progress())
+    assert not wrong.verdict.is_good
 
 
 def test_what_id_gives_varies(opened):

@@ -64,9 +64,17 @@ SHOWN: dict[str, dict[str, Callable[[dict], float]]] = {
         "largest difference of losses": largest_apart,
     },
     "frozen_encoder": {
-        f"{count} labels a class, {way}": at("written", count, way)
+        f"{count} labels a class, {said}": at("written", count, *keys)
         for count in ("2", "5", "20")
-        for way in ("frozen encoder", "pixels", "from nothing", "fine-tuned")
+        for said, keys in {
+            "frozen encoder": ("frozen encoder", "accuracy"),
+            "nearest image": ("nearest image", "accuracy"),
+            "frozen ahead of it": ("nearest image", "frozen ahead"),
+            "standard error of that": ("nearest image", "its error"),
+            "pixels": ("pixels", "accuracy"),
+            "from nothing": ("from nothing", "accuracy"),
+            "fine-tuned": ("fine-tuned", "accuracy"),
+        }.items()
     },
     "lora": {
         f"{task}, {way}": at("accuracy", task, way)
@@ -79,7 +87,9 @@ SHOWN: dict[str, dict[str, Callable[[dict], float]]] = {
         for made, key in {
             "diffusion": "diffusion, guided",
             "flow matching": "flow matching, guided",
+            "blends of two digits": "blends",
             "a Gaussian a class": "gaussians",
+            "a narrower Gaussian": "gaussians, narrowed",
             "real digits": "real",
         }.items()
     },

@@ -1,4 +1,4 @@
-"""Diffusion: its parts, its judge, and what the judge must not let pass."""
+"""Diffusion: its parts, its evaluation, and what that must not let pass."""
 
 from __future__ import annotations
 
@@ -62,14 +62,16 @@ def test_following_the_true_velocity_arrives(name: str, data: tuple):
     np.testing.assert_allclose(way[-1], np.broadcast_to(digit, (3, 64)), atol=0.1)
 
 
-def judged(make, data: tuple) -> dict:
+def evaluated(make, data: tuple) -> dict:
     made = make(data[0], LABELS, np.random.default_rng(0))
-    return program.judge(made, LABELS, *data)
+    return program.evaluate(made, LABELS, *data)
 
 
-def test_the_judge_passes_real_digits_and_not_what_only_looks_like_them(data: tuple):
-    real, mean, normal = (
-        judged(make, data) for make in (program.real, program.means, program.gaussians)
+def test_the_evaluation_passes_real_digits_and_not_what_only_looks_like_them(
+    data: tuple,
+):
+    real, normal, blend, mean = (
+        evaluated(make, data) for make in program.MAKERS.values()
     )
     assert min(mean["recognized"], normal["recognized"]) > 0.95  # the trap
     assert real["fidelity"] > 0.85
@@ -80,13 +82,17 @@ def test_the_judge_passes_real_digits_and_not_what_only_looks_like_them(data: tu
     assert min(mean["told apart"], normal["told apart"]) > 0.7
     assert real["copied"] == 1
     assert max(mean["copied"], normal["copied"]) < 0.05
+    # A blend passes all but the last.
+    assert min(blend["recognized"], blend["fidelity"]) > 0.95
+    assert blend["told apart"] < normal["told apart"] - 0.05
+    assert blend["copied"] > 0.5
 
 
-def test_the_judge_sees_labels_that_are_shuffled(data: tuple):
+def test_the_evaluation_sees_labels_that_are_shuffled(data: tuple):
     def shuffled(train, labels, rng):
         return program.real(train, rng.permutation(labels), rng)
 
-    found = judged(shuffled, data)
+    found = evaluated(shuffled, data)
     assert found["recognized"] < 0.2
     assert found["fidelity"] < 0.2
 
@@ -99,20 +105,18 @@ def test_the_parts_of_the_data_are_disjoint_and_all_of_it():
     np.testing.assert_allclose(np.sort(images, axis=None), everything, rtol=1e-6)
 
 
-def test_the_guidance_is_chosen_by_what_it_makes_on_validation_digits(monkeypatch):
-    """A stand-in for the network, right for one guidance alone."""
+def test_a_choice_is_made_by_validation_digits():
     train, validation, _ = program.load(0)
 
-    def made(model, labels, seed, guidance):
-        makes = program.real if guidance == 2.0 else program.means
-        return makes(train, labels, np.random.default_rng(0))[None]
-
-    monkeypatch.setattr(program, "digits", made)
-    assert program.best_guidance(None, LABELS, 0, train, validation) == 2.0
+    samples = {
+        choice: make(train, LABELS, np.random.default_rng(0))
+        for choice, make in enumerate((program.means, program.real, program.means))
+    }
+    assert program.best(samples, LABELS, train, validation) == 1
 
 
 def test_few_steps_give_digits_of_the_class_that_is_asked_for(data: tuple):
-    """Small as it is; and with guidance 0, which does not tell the class, not."""
+    """Small as it is; and with guidance 0, which is unconditional, not."""
     size = program.SIZES["tiny"]
     state = program.start(size, 600, 0)
     path = program.PATHS["flow matching"]
@@ -120,7 +124,7 @@ def test_few_steps_give_digits_of_the_class_that_is_asked_for(data: tuple):
     right = {}
     for guidance in (0, 1.5):
         made = program.digits(state.average, LABELS, 0, guidance)[-1]
-        right[guidance] = program.judge(made, LABELS, *data)
+        right[guidance] = program.evaluate(made, LABELS, *data)
     assert right[1.5]["recognized"] > 0.8
     assert right[1.5]["fidelity"] > 0.2
     assert right[0]["recognized"] < 0.25
@@ -133,7 +137,8 @@ def test_at_its_real_size_it_beats_what_a_classifier_lets_pass(
     seed: int, tmp_path: Path
 ):
     found = run("diffusion", tmp_path, seed)
-    normal, real = found["gaussians"], found["real"]
+    normal, blend, real = (found[name] for name in ("gaussians", "blends", "real"))
+    narrow = found["gaussians, narrowed"]
     for name in program.PATHS:
         ours = found[f"{name}, guided"]
         assert ours["recognized"] > 0.98
@@ -145,6 +150,14 @@ def test_at_its_real_size_it_beats_what_a_classifier_lets_pass(
         assert ours["told apart"] > real["told apart"] + 0.05
         assert ours["fidelity"] > real["fidelity"]
         assert ours["copied"] < 0.2 < real["copied"]
-        untold = found[f"{name}, class not told"]
-        assert untold["recognized"] < 0.25
-        assert untold["fidelity"] < 0.4
+        # So would Gaussians that are narrowed by the rule of the guidance.
+        assert narrow["fidelity"] > real["fidelity"]
+        assert ours["told apart"] < narrow["told apart"] - 0.1
+        # And a blend is as good in all but the last.
+        for what in ("fidelity", "variety"):
+            assert blend[what] > ours[what] - 0.03
+        assert blend["told apart"] < ours["told apart"]
+        assert ours["copied"] < 0.2 < 0.5 < blend["copied"]
+        unconditional = found[f"{name}, unconditional"]
+        assert unconditional["recognized"] < 0.25
+        assert unconditional["fidelity"] < 0.4

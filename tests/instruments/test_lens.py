@@ -406,11 +406,6 @@ def test_arguments_that_do_not_fit():
         lens(jax.jit(model))
 
 
-def test_a_string_is_a_setting():
-    view = lens(lambda x, mode: jnp.sin(x) if mode == "sine" else x, V, "sine")
-    assert primitives(view) == ["sin"]
-
-
 def test_the_users_own_error_passes_unchanged():
     error = ValueError("my own words")
 

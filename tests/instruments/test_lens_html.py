@@ -53,15 +53,6 @@ def test_two_runs_differ_in_the_measured_time_alone():
     assert first._repr_html_().count('class="measured"') == 1
 
 
-def test_different_lenses_have_different_names():
-    marks = [
-        re.search(r'data-lens="(\w+)"', lens(fn, V)._repr_html_()).group(1)
-        for fn in (f, jnp.sin, f)
-    ]
-    assert marks[0] == marks[2] != marks[1]
-    assert "id=" not in _show.body(lens(f, V))
-
-
 def test_well_formed_and_self_contained(tmp_path):
     path = tmp_path / "x.html"
     lens(f, V).save(path)

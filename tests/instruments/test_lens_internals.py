@@ -53,27 +53,3 @@ def test_a_trace_of_another_make_is_an_error_that_says_so(params):
 
     with pytest.raises(RuntimeError, match="has moved what justafter needs to number"):
         _equations.Numbered.of(Other())
-
-
-def test_frames_are_those_that_jax_names():
-    from jax._src import source_info_util
-
-    jaxpr = jax.jit(f).trace(V).jaxpr
-    compared = 0
-    for eqn in jaxpr.eqns:
-        theirs = source_info_util.user_frame(eqn.source_info.traceback)
-        found = [
-            _equations.place(code, offset)
-            for code, offset in _equations.frames(eqn)
-            if source_info_util.is_user_filename(code.co_filename)
-        ]
-        assert found[0] == (
-            theirs.file_name,
-            theirs.function_name,
-            theirs.start_line,
-            theirs.start_column,
-            theirs.end_line,
-            theirs.end_column,
-        )
-        compared += 1
-    assert compared

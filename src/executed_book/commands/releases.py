@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 from itertools import groupby
 from pathlib import Path
 
@@ -35,11 +36,11 @@ Cells of this book were also executed on the releases below, in an environment o
 their own; how many of them are still as they were then is said below the release. This
 page shows the outputs that are not those of their pages, side by side, and the cells
 that broke. Outputs that vary from run to run are left out, and those that differ in
-the address of a page alone. The page is generated from these runs.
+an address or the name of the release alone. The page is generated from these runs.
 """
 
-#: Another address in a message is no other output.
-_ADDRESS = re.compile(r"https?://\S+")
+#: Another address in a message is no other output, nor is the release's own name.
+_ADDRESS = re.compile(r"https?://\S+|\bJAX \d+(\.\d+)+")
 
 
 @dataclass(frozen=True)
@@ -169,15 +170,26 @@ def _change(change: Change, base: str, other: str) -> Iterator[str]:
     yield from _fence("python", change.source)
     yield "::::{grid} 1 1 2 2"
     yield ":class-container: drift"
-    for version, text in ((base, change.new), (other, change.old)):
+    new, old = change.new, change.old
+    for version, text, beside in ((base, new, old), (other, old, new)):
         yield f":::{{grid-item-card}} JAX {version}"
-        yield from _fence("text", text or "(no output)")
+        yield from _fence("text", text or "(no output)", _own_lines(text, beside))
         yield ":::"
     yield from ("::::", "")
 
 
-def _fence(language: str, text: str) -> list[str]:
-    """A code block around text that may itself hold fences."""
+def _own_lines(text: str, beside: str) -> list[int]:
+    """The numbers of the lines that the other text has not, if it has any of them."""
+    lines = text.splitlines()
+    matcher = SequenceMatcher(None, lines, beside.splitlines(), autojunk=False)
+    shared = {i + k for i, _, n in matcher.get_matching_blocks() for k in range(n)}
+    return [i + 1 for i in range(len(lines)) if i not in shared] if shared else []
+
+
+def _fence(language: str, text: str, marked: Iterable[int] = ()) -> list[str]:
+    """A code block around text that may itself hold fences, with lines `marked`."""
     longest = max([2, *(len(run) for run in re.findall(r"`+", text))])
     mark = "`" * (longest + 1)
-    return [f"{mark}{{code-block}} {language}", *text.splitlines(), mark]
+    numbers = ",".join(map(str, marked))
+    options = [f":emphasize-lines: {numbers}"] if numbers else []
+    return [f"{mark}{{code-block}} {language}", *options, *text.splitlines(), mark]

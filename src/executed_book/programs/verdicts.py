@@ -24,6 +24,9 @@ PROGRAM_RTOL = 1e-4
 #: What was found. "varies": it runs, and its output may be another each time.
 HELD, VARIES, NEEDS_FILES, DIFFERS = "held", "varies", "needs files", "differs"
 
+#: What a verdict's note says before the files with which a program holds.
+BESIDE = "holds beside: "
+
 #: How much of a failed program's stderr a message quotes (characters).
 _LAST_WORDS = 2000
 
@@ -114,7 +117,13 @@ class Verdict:
     @property
     def is_good(self) -> bool:
         """Whether readers are offered the text."""
-        return self.word in (HELD, VARIES)
+        return self.word in (HELD, VARIES) or bool(self.files)
+
+    @property
+    def files(self) -> list[str]:
+        """The files of the page's folder that belong beside the text."""
+        _, mark, names = self.note.partition(BESIDE)
+        return names.split(", ") if mark and self.word == NEEDS_FILES else []
 
 
 class Verdicts:

@@ -8,6 +8,7 @@ given the nearest earlier statements with which it holds.
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import functools
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
@@ -28,6 +29,7 @@ from .snippets import Snippets, programs_by_cell, raised
 from .text import Program, Programs, sets_environment
 from .values import UNKNOWN, describing_code, split_descriptions
 from .verdicts import (
+    BESIDE,
     DIFFERS,
     HELD,
     NEEDS_FILES,
@@ -66,6 +68,7 @@ class Offer:
         programs: what makes programs of its page, for one of a cell.
         varies: whether its cell may show something else each time.
         values: what the names that its cell binds hold on the page.
+        began: when the run of its page began; what is younger may be made by it.
     """
 
     path: Path
@@ -77,6 +80,7 @@ class Offer:
     programs: Callable[[], Programs] | None = None
     varies: bool = False
     values: Descriptions = field(default_factory=dict)
+    began: float = float("inf")
 
     @property
     def verdict(self) -> Verdict | None:
@@ -123,16 +127,18 @@ def offers_of(
     """The programs of a chapter's cells, and the chapter as a script."""
     path, offers = executed.chapter.path, list[Offer]()
     programs = functools.cache(lambda: programs_by_cell(executed))
+    began = executed.run.executed - executed.run.seconds
     for (cell, result), program in zip(executed, snippets.programs, strict=True):
         if program is None:
             continue
         gives = None if cell.varies else printed_text(result.outputs)
         promise = Promise(program.text, gives, raised(cell, result))
         about = path, cell.line, f"cell {cell.number}", promise, verdicts
-        offers.append(Offer(*about, program, programs, cell.varies))
+        more = program, programs, cell.varies
+        offers.append(Offer(*about, *more, began=began))
     if snippets.script:
         script = Promise(snippets.script)
-        offers.append(Offer(path, 1, "script", script, verdicts))
+        offers.append(Offer(path, 1, "script", script, verdicts, began=began))
     return offers
 
 
@@ -145,13 +151,25 @@ def settled(snippets: Snippets, offers: Iterable[Offer]) -> Snippets:
         if verdict is None:
             continue
         if offer.program is None:
-            script = script if verdict.is_good else ""
+            script = _naming(verdict.files, script) if verdict.is_good else ""
         elif not verdict.is_good:
             programs[offer.program.cell] = None
             reasons[offer.program.cell] = _REASONS[verdict.word]
-        elif verdict.added:
-            programs[offer.program.cell] = offer.with_added(verdict.added)
+        elif verdict.added or verdict.files:
+            program = (
+                offer.with_added(verdict.added) if verdict.added else offer.program
+            )
+            if program is not None:
+                text = _naming(verdict.files, program.text)
+                programs[program.cell] = dataclasses.replace(program, text=text)
     return Snippets(programs, script, reasons)
+
+
+def _naming(files: Sequence[str], text: str) -> str:
+    """A text that says below its first line which files belong beside it."""
+    head, _, rest = text.partition("\n")
+    line = f"# Needs beside it, from the page's folder: {', '.join(files)}\n"
+    return f"{head}\n{line}{rest}" if files else text
 
 
 def unverified(offers: Iterable[Offer]) -> Iterator[PageError]:
@@ -306,14 +324,21 @@ def _run(
     return failed
 
 
-def _note(offer: Offer, added: Places = (), unstable: Iterable[str] = ()) -> None:
-    """Keep that an offer holds, with these statements added."""
+def _note(
+    offer: Offer,
+    added: Places = (),
+    unstable: Iterable[str] = (),
+    files: Sequence[str] = (),
+) -> None:
+    """Keep that an offer holds, with these statements added and these files beside."""
     program = offer.with_added(added) if added else None
     text = "" if program is None else offer.key_of(program)
     unknown = {n for n, text in offer.values.items() if text.startswith(UNKNOWN)}
     listed = ", ".join(sorted(unknown | set(unstable)))
-    note = f"not compared: {listed}" if listed else ""
-    verdict = Verdict(VARIES if offer.varies else HELD, tuple(added), text, note)
+    notes = [f"not compared: {listed}"] if listed else []
+    notes += [f"{BESIDE}{', '.join(files)}"] if files else []
+    word = NEEDS_FILES if files else VARIES if offer.varies else HELD
+    verdict = Verdict(word, tuple(added), text, "; ".join(notes))
     offer.verdicts.note(offer.promise, offer.what, verdict)
 
 
@@ -321,25 +346,33 @@ def _note(offer: Offer, added: Places = (), unstable: Iterable[str] = ()) -> Non
 
 
 def _repair(offer: Offer, workers: Workers, memory: float) -> None:
-    """Find the nearest earlier statements with which an offer holds."""
+    """Find the nearest earlier statements, and the files, with which an offer holds."""
+    files: Sequence[str] = ()
 
     def attempt(added: Places, fresh: bool = False) -> _Outcome:
         program = offer.with_added(added) if added else None
         text = offer.promise.text if program is None else program.text
         outcomes: list[_Outcome] = []
+        text = _copying(files, offer.path.parent) + text
         trial = _Trial(offer, text, memory, lambda _, got: outcomes.append(got))
         trial.fresh = trial.fresh or fresh
         Pool(workers, 1).run([trial])
         return outcomes[0]
 
     above = _lacking(offer)
-    short, long = attempt(()), attempt(above)
+    short = attempt(())
+    if short.lacks_files and (files := _files_named(offer)):
+        short = attempt(())
+        if short.is_good_but():
+            _note(offer, files=files)
+            return
+    long = attempt(above)
     if long.problem is None:
         # An output that differs even after all statements above varies from run to run.
         unstable, size = long.other, 0
         while size < len(above) and not attempt(above[:size]).is_good_but(unstable):
             size = 2 * size or 1
-        _note(offer, sorted(above[:size]), unstable)
+        _note(offer, sorted(above[:size]), unstable, files)
         return
     word = NEEDS_FILES if long.lacks_files else DIFFERS
     if long.ended_well and short.ended_well:
@@ -351,6 +384,25 @@ def _repair(offer: Offer, workers: Workers, memory: float) -> None:
     note = " | ".join(line.strip() for line in problem.strip().split("\n"))[:300]
     verdict = Verdict(word, note="" if word == VARIES else note)
     offer.verdicts.note(offer.promise, offer.what, verdict)
+
+
+def _files_named(offer: Offer) -> list[str]:
+    """The files below the page's folder that a program names and its page found."""
+    folder, nodes = offer.path.parent, ast.walk(ast.parse(offer.promise.text))
+    texts = (node.value for node in nodes if isinstance(node, ast.Constant))
+    names = {Path(text).name for text in texts if isinstance(text, str)}
+    below = (p for p in folder.rglob("*") if p.name in names and p.is_file())
+    old = (p for p in below if p.stat().st_mtime < offer.began)
+    return sorted(p.relative_to(folder).as_posix() for p in old)
+
+
+def _copying(files: Iterable[str], folder: Path) -> str:
+    """Code that puts files of a folder where a program runs, for it to change."""
+    return "".join(
+        f"__import__('os').makedirs({str(Path(name).parent)!r}, exist_ok=True);"
+        f" __import__('shutil').copy({str(folder / name)!r}, {name!r})\n"
+        for name in files
+    )
 
 
 def _lacking(offer: Offer) -> Places:

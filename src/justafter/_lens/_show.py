@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator
 from html import escape
 from importlib.resources import files
@@ -178,12 +177,11 @@ def body(view: Lens) -> str:
             ("hlo", "optimized HLO", _hlo(view)),
         )
     )
-    # The same lens gets the same name in each run: no counter, no clock.
-    mark, name = hashlib.sha256(columns.encode()).hexdigest()[:10], escape(view.name)
+    name = escape(view.name)
     parts = " ".join(f"<span>{escape(part)}</span>" for part in summary(view))
     notes = "".join(f'<p class="ja-note">{escape(note)}</p>' for note in view.notes)
     return (
-        f'<div class="ja-lens" data-lens="{mark}" role="group" '
+        f'<div class="ja-lens" role="group" '
         f'aria-label="lens of {name}">'
         f'<p class="ja-summary"><b>{name}</b> {parts} <span>compiled in '
         f'<span class="measured">{compile_time(view.costs)}</span>'

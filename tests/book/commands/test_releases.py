@@ -41,6 +41,14 @@ def test_fences_inside_outputs_stay_inside():
     assert "`````{code-block} text\n````\nx\n`````" in page
 
 
+def test_lines_of_a_long_output_that_are_its_own_are_marked():
+    page = releases_page([release("1", changed(1, "a\nb\nc", "a\nB\nc\nd"))])
+    assert "text\n:emphasize-lines: 2\na\nb" in page
+    assert "text\n:emphasize-lines: 2,4\na\nB" in page
+    page = releases_page([release("1", changed(1, "a", "b"))])
+    assert "emphasize" not in page, "nothing is shared"
+
+
 # -- from stored files
 
 
@@ -62,6 +70,7 @@ def store(folder: Path, provenance: Provenance, *cells: StoredCell) -> Path:
         (stored("1.0000"), stored("1.00001"), None),
         (stored("1"), stored("2"), "differs"),
         (stored("see https://a.dev/b."), stored("see https://a.dev/c."), None),
+        (stored("# JAX 0.12.0.1, cpu"), stored("# JAX 0.11, cpu"), None),
         (stored("1\n{value} x = 1"), stored("1"), None),
         (stored("", varies=True), stored("", varies=True), None),
         (stored("", varies=True), stored("E", varies=True, failed=True), "breaks"),

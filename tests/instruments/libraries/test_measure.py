@@ -4,7 +4,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-import pytest
 from flax import nnx
 
 from justafter import measure
@@ -34,9 +33,3 @@ def test_nnx_jit_with_state():
         m = measure(step, model, optimizer, jnp.ones((5, 3)), **QUICK)
     assert m.first.samples == 1
     assert "flax jitted this function" in m.note
-
-
-@pytest.mark.parametrize("inside", [jax.jit, eqx.filter_jit, nnx.jit])
-def test_inside_a_jit(inside):
-    with pytest.raises(RuntimeError, match="JAX is tracing here"):
-        inside(lambda x: measure(jnp.sin, x, **QUICK))(jnp.ones(3))
