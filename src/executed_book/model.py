@@ -51,11 +51,9 @@ class Cell:
 
     `line` is the file's line (from 1) of the first line of the source; `may_raise` says
     that it may fail without an announcement, `is_skipped` that it is shown and not run;
-    `check` is the name by which sentences call it; `fails_on` names platforms where it
-    is known to fail, and after a colon the reason;
-    `needs` and `needs_not` are the names, and the checks of earlier cells, that its
-    program needs or does not need, whatever its source says; `options` are the options
-    as they stand on the page, for MyST-NB.
+    `check` is the name by which sentences call it; `needs` are the names, and the
+    checks of earlier cells, that its program needs, whatever its source says; `options`
+    are the options as they stand on the page, for MyST-NB.
     """
 
     number: int
@@ -65,11 +63,8 @@ class Cell:
     raises: str | None = None
     warns: str | None = None
     alt: str | None = None
-    no_program: str | None = None
     check: str | None = None
-    fails_on: str | None = None
     needs: tuple[str, ...] = ()
-    needs_not: tuple[str, ...] = ()
     may_raise: bool = False
     is_skipped: bool = False
     values: tuple[Value, ...] = ()
@@ -79,11 +74,6 @@ class Cell:
     def varies(self) -> bool:
         """Whether the output may differ between runs or devices."""
         return bool(self.tags & {"measured", "device"})
-
-    def is_to_fail_on(self, platform: str) -> bool:
-        """Whether the page says that the cell fails on this platform."""
-        platforms = (self.fails_on or "").partition(":")[0]
-        return platform in platforms.replace(",", " ").split()
 
 
 @dataclass(frozen=True)
@@ -125,16 +115,14 @@ class Prose:
 class Chapter:
     """One page that executes: its cells and the text between them, in order.
 
-    `leading` are the values above the first cell. `limit` is how long a cell may take
-    (seconds); `platform` is where the chapter runs, whatever device builds the book, or
-    None for the default.
+    `limit` is how long a cell may take (seconds); `platform` is where the chapter runs,
+    whatever device builds the book, or None for the default.
     """
 
     docname: str
     path: Path
     text: str
     parts: tuple[Prose | Cell, ...]
-    leading: tuple[Value, ...] = ()
     limit: float | None = None
     platform: str | None = None
     metadata: dict[str, Any] = field(default_factory=dict, hash=False)
@@ -245,7 +233,6 @@ class Run:
     docname: str
     executed: int
     provenance: Provenance
-    leading: tuple[ValueResult, ...]
     results: tuple[CellResult, ...]
     seal: str = ""
 
@@ -274,14 +261,8 @@ class Executed:
         return zip(self.chapter.cells, self.run.results, strict=False)
 
     @property
-    def leading(self) -> Iterator[tuple[Value, ValueResult]]:
-        """The values above the first cell."""
-        return zip(self.chapter.leading, self.run.leading, strict=False)
-
-    @property
     def values(self) -> Iterator[tuple[Value, ValueResult]]:
         """Every value of the page with its text, in the page's order."""
-        yield from self.leading
         for cell, result in self:
             yield from zip(cell.values, result.values, strict=True)
 
@@ -303,14 +284,9 @@ def result_from(plain: Plain) -> CellResult:
     made = {
         "outputs": tuple(plain["outputs"]),
         "failure": failure,
-        "values": values_from(plain["values"]),
+        "values": tuple(ValueResult(**value) for value in plain["values"]),
     }
     return CellResult(**{**plain, **made})
-
-
-def values_from(plain: list[Plain]) -> tuple[ValueResult, ...]:
-    """The inverse of `to_plain` for values."""
-    return tuple(ValueResult(**value) for value in plain)
 
 
 def run_from(plain: Plain, seal: str = "") -> Run:
@@ -321,7 +297,6 @@ def run_from(plain: Plain, seal: str = "") -> Run:
     """
     made = {
         "provenance": Provenance(**plain["provenance"]),
-        "leading": values_from(plain["leading"]),
         "results": tuple(map(result_from, plain["results"])),
         "seal": seal,
     }

@@ -236,12 +236,6 @@ def settings_of(
         settings["folder"] = "empty"
     if get("nb_execution_mode") == "off":
         settings["not_executed"] = ("**",)
-    if get("nb_kernel_rgx_aliases"):
-        raise BookError(
-            "conf.py: nb_kernel_rgx_aliases is set, and cells run in the Python that"
-            " builds\n    → drop the option; leave out pages in other languages with"
-            " nb_execution_excludepatterns"
-        )
     return Settings(source, **{**settings, **more})
 
 

@@ -54,7 +54,7 @@ def run(*command: str, cwd: Path) -> float:
 def plain_page(chapter: Chapter) -> str:
     """The chapter for MyST-NB alone: without our roles and options."""
     text = re.sub(r"\{(?:value|measured)\}(`[^`]+`)", r"\1", chapter.text)
-    text = re.sub(r"^:(?:raises|warns|alt|no-program):.*\n", "", text, flags=re.M)
+    text = re.sub(r"^:(?:raises|warns|alt):.*\n", "", text, flags=re.M)
     return re.sub(r"^:tags:.*\n", "", text, flags=re.M)
 
 

@@ -300,9 +300,7 @@ def verified(mine: Place, pages: dict[str, float], limit: float) -> dict[str, An
         words.update(word for _, word, _ in found)
         holds = [BESIDE in note or w in ("held", "varies") for _, w, note in found]
         beside += sum(BESIDE in note for _, _, note in found)
-        good = sum(
-            h for h, (what, _, _) in zip(holds, found, strict=True) if what != "script"
-        )
+        good = sum(holds)
         if boxes[docname] != good:
             raise SystemExit(
                 f"{docname}: {boxes[docname]} are offered, {good} are good"

@@ -61,8 +61,8 @@ def test_what_is_kept_of_a_book(repository, tmp_path):
     assert found["figures"] == {"executed_book": 1, "MyST-NB": 1}
     programs = found["programs"]
     assert (programs["pages"], programs["of"]) == (3, 3)
-    assert (programs["held"], programs["needs files"]) == (4, 2), "cells and scripts"
-    assert (programs["hold beside their files"], programs["offered"]) == (2, 3)
+    assert (programs["held"], programs["needs files"]) == (2, 1)
+    assert (programs["hold beside their files"], programs["offered"]) == (1, 3)
     for seconds in found["seconds"].values():
         assert all(value > 0 for value in seconds.values())
     assert "\nrefused,1\n" in (kept.parent / "books.csv").read_text()

@@ -36,7 +36,7 @@ def executed(
     made: Chapter, *results: CellResult, provenance: Provenance = CPU, **fields: Any
 ) -> Executed:
     """A chapter with what its cells gave, at the beginning of 1970."""
-    run = Run(made.docname, 0, provenance, fields.pop("leading", ()), results, **fields)
+    run = Run(made.docname, 0, provenance, results, **fields)
     return Executed(made, run)
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from executed_book.book import Book, ExecutedPage, book_from_cache
+from executed_book.book import ExecutedPage, book_from_cache
 from executed_book.checking.elsewhere import Record
 from executed_book.errors import BookError
-from executed_book.model import Cell, Provenance, Run
+from executed_book.model import Provenance, Run
 from executed_book.programs import NoFaithfulProgram, snippets
 from executed_book.programs.snippets import NeededCells, Snippets
 from executed_book.reading.pages import find_chapters
@@ -41,7 +41,7 @@ def test_what_has_not_run_is_missing(settings):
 def keep_run(settings: Settings, number_of_cells: int) -> None:
     """Keep a run of the chapter as a build would, with so many results."""
     results = (gave(printed("kept\n")),) * number_of_cells
-    run = Run("one", 0, Provenance("cpu", "cpu", 1, "1", "1", "3"), (), results)
+    run = Run("one", 0, Provenance("cpu", "cpu", 1, "1", "1", "3"), results)
     [chapter] = find_chapters(settings.source)
     KeptRuns(settings).save(chapter, Finished(run, NOTHING))
 
@@ -72,21 +72,7 @@ def test_a_chapter_that_is_not_there_is_told_with_those_that_are(settings):
     assert book_from_cache(text)[0].chapters == []
 
 
-def test_cells_are_counted_by_whether_they_vary():
-    measured, device = frozenset({"measured"}), frozenset({"device"})
-    made = chapter(
-        "a",
-        Cell(2, "b", 1, tags=measured),
-        Cell(3, "c", 1, tags=device),
-        Cell(4, "d", 1, tags=measured | device),
-    )
-    assert Book([made]).count_cells() == (
-        "4 cells: 1 give the same every time, 2 are marked as measured, 1 as"
-        " depending on the device"
-    )
-
-
-SNIPPETS = Snippets([None], "script")
+SNIPPETS = Snippets([None])
 
 
 def test_a_seal_names_all_that_a_page_shows():
@@ -97,8 +83,7 @@ def test_a_seal_names_all_that_a_page_shows():
     pages = [
         ExecutedPage(ran, SNIPPETS),
         ExecutedPage(other_run, SNIPPETS),
-        ExecutedPage(ran, Snippets([None], "script", {0: "why"})),
-        ExecutedPage(ran, Snippets([None], "other")),
+        ExecutedPage(ran, Snippets([None], {0: "why"})),
         ExecutedPage(ran, SNIPPETS, {1: [record]}),
         ExecutedPage(ran, SNIPPETS, {1: [later]}),
     ]

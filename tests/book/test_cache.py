@@ -74,17 +74,3 @@ def test_a_file_that_a_chapter_reads_is_part_of_it(two):
     data.write_text("second")
     assert "1 to execute" in two.built()
     assert "second" in two.html("two")
-
-
-@pytest.mark.parametrize("damage", ["truncate", "edit"])
-def test_a_damaged_cache_costs_time_only(two, damage):
-    (entry,) = two.cache.glob("one-*.json")
-    text = entry.read_text()
-    match damage:
-        case "truncate":
-            entry.write_text(text[: len(text) // 2])
-        case "edit":
-            entry.write_text(text.replace("one", "eno"))
-    assert "1 to execute" in two.executed()
-    (whole,) = two.cache.glob("one-*.json")
-    assert "one\\n" in whole.read_text()

@@ -24,25 +24,11 @@ def test_a_run_is_the_same_after_a_file():
         chapter("x", "y"),
         gave(printed("1\n"), seconds=0.5, values=(ValueResult("6"),), log="I0000"),
         raised(),
-        leading=(ValueResult(error="NameError: x"),),
         provenance=GPU,
     ).run
     assert run_from(json.loads(json.dumps(to_plain(made)))) == made
     sealed = run_from(to_plain(made), "abc")
     assert sealed == dataclasses.replace(made, seal="abc")
-
-
-@pytest.mark.parametrize(
-    ("said", "fails"),
-    [
-        (None, False),
-        ("gpu: no such kernel", True),
-        ("tpu, gpu: why", True),
-        ("tpu: on a gpu it runs", False),
-    ],
-)
-def test_where_a_cell_is_to_fail(said, fails):
-    assert Cell(1, "x", 1, fails_on=said).is_to_fail_on("gpu") is fails
 
 
 def test_a_title_is_the_first_heading_of_the_text():
@@ -58,14 +44,11 @@ def test_the_values_of_a_page_stand_in_its_order():
     made = chapter(
         Cell(1, "x", 1, values=(value("b"), value("c"))),
         Cell(2, "y", 2, values=(value("d"),)),
-        leading=(value("a"),),
     )
-    texts = tuple(map(ValueResult, "ABCD"))
-    ran = executed(
-        made, gave(values=texts[1:3]), gave(values=texts[3:]), leading=texts[:1]
-    )
+    texts = tuple(map(ValueResult, "BCD"))
+    ran = executed(made, gave(values=texts[:2]), gave(values=texts[2:]))
     pairs = [value.expression + result.text for value, result in ran.values]
-    assert pairs == ["aA", "bB", "cC", "dD"]
+    assert pairs == ["bB", "cC", "dD"]
 
 
 def test_another_number_of_values_than_the_page_has_is_an_error():

@@ -1,12 +1,5 @@
 """Programs give what the page gives: run as files and pasted at the prompt."""
 
-import os
-import pty
-import re
-import select
-import subprocess
-import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +11,6 @@ from executed_book.programs import (
     Programs,
     SourceCell,
     header,
-    script,
     sets_environment,
 )
 
@@ -68,11 +60,9 @@ def executed():
     return harness.execute(PAGES)
 
 
-def programs(name, executed, knows_displays=True):
-    cells = PAGES[name]
-    if knows_displays:
-        pairs = zip(cells, executed[name], strict=True)
-        cells = [replace(cell, displays=gave.displays) for cell, gave in pairs]
+def programs(name, executed):
+    pairs = zip(PAGES[name], executed[name], strict=True)
+    cells = [replace(cell, displays=gave.displays) for cell, gave in pairs]
     made = Programs(Page(cells), HEADER)
     return [
         made.of(k, made.above(k) if (name, k) in LENGTHENED else ())
@@ -104,12 +94,6 @@ def test_programs_as_files_show_what_the_page_shows(name, executed):
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_what_a_page_displays_can_be_told_from_its_text(name, executed):
-    told = [p.text for p in programs(name, executed, knows_displays=False)]
-    assert told == [p.text for p in programs(name, executed)]
-
-
-@pytest.mark.parametrize("name", PAGES)
 def test_programs_at_the_prompt_show_what_the_page_shows(name, executed):
     made = programs(name, executed)
     texts = [f"PROGRAM = {p.text!r}\n{PROMPT}" for p in made]
@@ -121,16 +105,6 @@ def test_programs_at_the_prompt_show_what_the_page_shows(name, executed):
     ]
     assert report(name, made, expected, runs) == ""
     assert not [r.stdout for r in runs if "prompt" in r.stdout]
-
-
-def test_programs_are_shorter_than_all_lines_above():
-    above = kept = 0
-    for cells in PAGES.values():
-        page = Page(cells)
-        for k in range(len(cells)):
-            above += sum(s.cell < k for s in page.statements)
-            kept += len(page.needed(k))
-    assert kept < 0.4 * above
 
 
 def test_a_dropped_statement_is_found(executed):
@@ -155,7 +129,8 @@ def test_the_whole_text_of_a_program():
         "def g(x):\n    return math.floor(x)",
         "# Aloud.\nfrom math import pi\nvalue = pi\n\n# Then this.\nf(value)  # here",
     ]
-    made = Programs(Page([SourceCell(c) for c in cells]), HEADER).of(3)
+    page = Page([SourceCell(c, displays="value" in c) for c in cells])
+    made = Programs(page, HEADER).of(3)
     assert made.text == (
         "# https://example.org/page.html, run with JAX 0.12.0\n"
         "import math\n"
@@ -179,18 +154,18 @@ def test_the_whole_text_of_a_program():
 @pytest.mark.parametrize(
     ("code", "displays", "last"),
     [
-        ("1 + 1", None, "print(repr(1 + 1))"),
-        ("1 + 1;", None, "_ = 1 + 1;"),
-        ("1 + 1 # ; #", None, "print(repr(1 + 1)) # ; #"),
+        ("1 + 1", True, "print(repr(1 + 1))"),
+        ("1 + 1;", False, "_ = 1 + 1;"),
+        ("1 + 1 # ; #", True, "print(repr(1 + 1)) # ; #"),
         ("abs(1)", False, "abs(1)"),
-        ("1, 2", None, "print(repr((1, 2)))"),
-        ("(1, 2)", None, "print(repr((1, 2)))"),
-        ("(1), 2", None, "print(repr(((1), 2)))"),
-        ("(i for i in 'a')", None, "print(repr((i for i in 'a')))"),
-        ("print(1)", None, "print(1)"),
+        ("1, 2", True, "print(repr((1, 2)))"),
+        ("(1, 2)", True, "print(repr((1, 2)))"),
+        ("(1), 2", True, "print(repr(((1), 2)))"),
+        ("(i for i in 'a')", True, "print(repr((i for i in 'a')))"),
+        ("print(1)", False, "print(1)"),
         ("print(1)", True, "print(repr(print(1)))"),
-        ("[].append(1)", None, "[].append(1)"),
-        ("_ = 1\n2\n_", None, "print(repr(_))"),
+        ("[].append(1)", False, "[].append(1)"),
+        ("_ = 1\n2\n_", True, "print(repr(_))"),
     ],
 )
 def test_what_the_last_line_becomes(code, displays, last):
@@ -198,7 +173,7 @@ def test_what_the_last_line_becomes(code, displays, last):
     assert made.text.splitlines()[-1] == last
 
 
-# -- at a real prompt
+# -- its shape
 
 PASTED = """\
 # header
@@ -235,105 +210,6 @@ def test_pasted_text_has_the_shape_that_programs_have():
     assert made.text == PASTED.replace("one\n\ntwo", "one\n\n\ntwo")
 
 
-@pytest.mark.parametrize("bracketed", [False, True])
-def test_pasting_at_a_terminal(bracketed):
-    if bracketed and sys.version_info < (3, 13):
-        pytest.skip("only the prompt of Python 3.13 takes a paste as a whole")
-    shown_there = paste(PASTED, bracketed)
-    assert [
-        line for line in shown_there if line in {"one", "two", "5", "end", "no"}
-    ] == [
-        "one",
-        "two",
-        "5",
-        "end",
-    ]
-    assert not [line for line in shown_there if "Error" in line]
-
-
-def paste(text, bracketed):
-    """Pastes into `python` at a pseudo-terminal; the lines that it then showed."""
-    basic = {} if bracketed else {"PYTHON_BASIC_REPL": "1"}
-    terminal, theirs = pty.openpty()
-    child = subprocess.Popen(
-        [sys.executable, "-q"],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        env={
-            **os.environ,
-            **basic,
-            "TERM": "xterm",
-            "PYTHONSTARTUP": "",
-            "NO_COLOR": "1",
-        },
-        start_new_session=True,
-    )
-    os.close(theirs)
-    try:
-        read_until(terminal, ">>> ")
-        typed = f"\x1b[200~{text}\x1b[201~\n" if bracketed else text
-        os.write(terminal, typed.encode())
-        os.write(terminal, b"\nprint('all' + 'done')\n")
-        output = read_until(terminal, "alldone")
-        os.write(terminal, b"exit()\n")
-        read_until(terminal, None)
-    finally:
-        os.close(terminal)
-        child.wait(timeout=20)
-    plain = re.sub(r"\x1b\[[0-9;?>=]*[A-Za-z]|\x1b[=>]", "", output)
-    return [line.strip() for line in plain.replace("\r", "\n").split("\n")]
-
-
-def read_until(terminal, mark, limit=20.0):
-    output, end = "", time.monotonic() + limit
-    while mark is None or mark not in output:
-        if not select.select([terminal], [], [], max(0, end - time.monotonic()))[0]:
-            raise TimeoutError(output)
-        try:
-            output += os.read(terminal, 4096).decode(errors="replace")
-        except OSError:  # the terminal has closed
-            break
-    return output
-
-
-# -- scripts
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_a_script_shows_what_the_page_shows(name, executed):
-    cells = PAGES[name]
-    text = script(
-        ["# Title\n\nSome prose.", *cells[:3], "## A part", *cells[3:]], HEADER
-    )
-    [run] = run_programs([text], fresh=[0] if name == "environment" else [])
-    assert run.status == 0, run.stderr
-    pairs = zip(cells, executed[name], strict=True)
-    untimed = [g.text.rstrip("\n") for c, g in pairs if "%time" not in c.code]
-    expected = "\n".join(text for text in untimed if text)
-    # A timed cell runs as plain code, and shows its value where it has one.
-    lines = iter(run.stdout.splitlines())  # each search goes on below the last
-    for line in expected.splitlines():
-        assert any(same_output(line, shown) is None for shown in lines), line
-    assert "\n# # Title\n" in text
-    assert "\n# ## A part\n" in text
-
-
-def test_a_script_stops_where_nothing_is_raised():
-    cell = SourceCell("x = 1", raises="TypeError: words")
-    [run] = run_programs([script([cell], HEADER)], fresh=[0])
-    assert run.shown == (
-        "AssertionError: this cell was announced to raise TypeError: words"
-    )
-
-
-def test_a_script_with_code_that_does_not_parse():
-    cell = SourceCell("x = = 1", raises="SyntaxError: invalid")
-    [run] = run_programs([script([cell, SourceCell("2")], HEADER)], fresh=[0])
-    assert run.shown.startswith("SyntaxError: invalid syntax")
-    assert run.shown.endswith("\n2")
-
-
 def test_a_program_with_code_that_does_not_parse():
     cell = SourceCell("x = = 1", raises="SyntaxError: invalid")
     [run] = run_programs([Programs(Page([cell]), HEADER).of(0).text], fresh=[0])
@@ -343,31 +219,8 @@ def test_a_program_with_code_that_does_not_parse():
 # -- running
 
 
-def test_what_reads_the_environment_starts_without_jax():
-    made = Programs(Page(PAGES["environment"]), HEADER).of(2)
+def test_what_reads_the_environment_starts_without_jax(executed):
+    made = programs("environment", executed)[2]
     assert sets_environment(made.text)
     assert made.text.index("os.environ") < made.text.index("import jax")
     assert [r.shown for r in run_programs([made.text], fresh=[0])] == ["3"]
-
-
-@pytest.mark.parametrize(
-    ("code", "written"),
-    [
-        ("%env A=1\nb = 2\nb", "# %env A=1\n# b = 2\n# b"),
-        ("%%bash\necho hello", "# %%bash\n# echo hello"),
-        ("def f(:", "# def f(:"),
-        ("await f()", "# await f()"),
-    ],
-)
-def test_a_script_carries_what_is_not_python_as_comments(code, written):
-    """So a page with `no-program` cells, or without that rule, has a script."""
-    text = script([SourceCell(code)], HEADER)
-    assert text == f"{HEADER}\n\n# %%\n{written}\n"
-    [run] = run_programs([text])
-    assert run.status == 0, run.stderr
-
-
-def test_a_script_has_imports_from_the_future_at_its_top():
-    cells = [SourceCell("a = 1"), SourceCell("from __future__ import annotations\na")]
-    [run] = run_programs([script(cells, HEADER)])
-    assert run.shown == "1"

@@ -62,20 +62,6 @@ def page(*cells: str) -> Callable[[TinyBook], object]:
     return lambda book: book.chapter("one", *cells)
 
 
-def in_place_of_the_site(make: Callable[[Path], object]) -> Callable[[TinyBook], None]:
-    return lambda book: make(book.root / "elsewhere")
-
-
-def holds_a_letter(folder: Path) -> None:
-    folder.mkdir()
-    (folder / "letter.txt").write_text("mine")
-
-
-def leads_to_a_letter(link: Path) -> None:
-    holds_a_letter(link.with_name("letters"))
-    link.symlink_to("letters")
-
-
 def cut(book: TinyBook) -> None:
     for path in book.cache.rglob("*.json"):
         path.write_bytes(path.read_bytes()[:-9])
@@ -88,7 +74,6 @@ def without_docs(book: TinyBook) -> None:
 
 SLEEPS = page("import time\ntime.sleep(60)")
 DEEP = "import sys\nsys.setrecursionlimit(10**9)\ndef f(n):\n    f(n + 1)\nf(0)"
-ELSEWHERE = ("--output", "elsewhere")
 
 FAULTS = {
     "a page that is a pipe": Fault(
@@ -106,14 +91,6 @@ FAULTS = {
     "no conf.py": Fault(
         lambda book: (book.root / "conf" / "conf.py").unlink(), "no conf.py in it"
     ),
-    "conf.py that raises": Fault(conf("1 / 0"), "ZeroDivisionError"),
-    "conf.py cut off": Fault(conf("project = ("), "'(' was never closed"),
-    "an option's value": Fault(
-        conf("executed_book_figures = 'jpeg'"), "executed_book_figures is 'jpeg'"
-    ),
-    "another kernel": Fault(
-        conf("nb_kernel_rgx_aliases = {'x': 'y'}"), "nb_kernel_rgx_aliases is set"
-    ),
     "no such extension": Fault(conf("extensions += ['no_such']"), "no_such"),
     "a date": Fault(
         lambda book: None, "SOURCE_DATE_EPOCH", variables={"SOURCE_DATE_EPOCH": "soon"}
@@ -121,17 +98,6 @@ FAULTS = {
     "a platform": Fault(
         page("import jax"), "'cuda'", variables={"JAX_PLATFORMS": "cuda"}
     ),
-    "a foreign folder": Fault(
-        in_place_of_the_site(holds_a_letter), "no build made", arguments=ELSEWHERE
-    ),
-    "a link": Fault(
-        in_place_of_the_site(leads_to_a_letter), "is a link", arguments=ELSEWHERE
-    ),
-    "a file": Fault(in_place_of_the_site(Path.touch), "is a file", arguments=ELSEWHERE),
-    "the sources": Fault(
-        lambda book: None, "own files", arguments=("--output", "docs/site")
-    ),
-    "the sources' parent": Fault(lambda book: None, "own", arguments=("--output", ".")),
     "cut caches": Fault(cut, "raised ZeroDivisionError"),
     **{
         signal.Signals(number).name: Fault(
@@ -220,10 +186,8 @@ def attempt(good: TinyBook, fault: Fault, scratch: Path) -> Tried:
             break
     left = [path.name for path in scratch.iterdir()]
     stands = digests(book.site) == site
-    for name in ("docs", "conf", "elsewhere"):
-        path = book.root / name
-        path.unlink() if path.is_symlink() or path.is_file() else None
-        shutil.rmtree(path, ignore_errors=True)
+    for name in ("docs", "conf"):
+        shutil.rmtree(book.root / name, ignore_errors=True)
     copy_of(good, book.root)
     book.chapter("one", "print(6 * 8)")
     book.built()

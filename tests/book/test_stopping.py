@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
 import signal
 import subprocess
@@ -251,23 +249,6 @@ def test_a_killed_builder_leaves_no_process_and_no_folder(long_book, place):
     long_book.built()
 
 
-@ON_LINUX
-def test_what_could_not_be_cleared_away_is_at_the_next_start(long_book, place):
-    """Where something runs; when the builder and what forks are killed at once."""
-    process = long_book.start("build", **place)
-    wait_for(long_book.root / "started")
-    process.send_signal(signal.SIGSTOP)
-    for pid in marked(place[MARK]):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-    process.communicate()
-    assert left(place), "nobody was there to clear away"
-    # Where all runs are kept, nothing starts that needs a folder.
-    long_book.chapter("second", "print('not kept')")
-    long_book.built(**place)
-    assert left(place) == []
-
-
 def test_two_builds_at_once_both_succeed(book):
     book.index("one")
     book.chapter("one", "import time\ntime.sleep(1)\nprint('whole')")
@@ -279,21 +260,6 @@ def test_two_builds_at_once_both_succeed(book):
 
 
 # -- the command line
-
-
-def test_a_page_that_sphinx_warns_about_is_not_published(book):
-    book.index("fine")
-    book.chapter("fine", "1")
-    book.built()
-    before = book.html("fine")
-    book.page("fine", "# Fine\n\n{ref}`nowhere` and `` x ``.\n")
-    output = book.refused("build")
-    assert re.search(r"fine\.md:3: WARNING: undefined label: 'nowhere'", output)
-    assert book.html("fine") == before
-    # The unfinished rendering is not built upon.
-    book.page("fine", "# Fine again\n")
-    book.built()
-    assert "Fine again" in book.html("fine")
 
 
 def test_a_warning_names_the_line_of_the_page(book):

@@ -63,7 +63,6 @@ WAYS = {
     "assigned": "import os\nos.environ['JAX_ENABLE_X64'] = '1'",
     "updated": "import os\nos.environ.update(JAX_ENABLE_X64='1')",
     "made": "import os\nos.environ['_'.join(['JAX', 'ENABLE', 'X64'])] = '1'",
-    "magic": "%env JAX_ENABLE_X64=1",
     "late": "import jax\nimport os\nos.environ['JAX_ENABLE_X64'] = '1'",
     "not": "pass",
 }
@@ -71,12 +70,11 @@ WAYS = {
 
 def test_what_jax_reads_when_imported_may_be_set_by_a_cell_before(book):
     book.index(*WAYS)
-    why = ':no-program: "It is about a setting."\n'
     for name, how in WAYS.items():
-        book.chapter(name, why + how, why + X64)
+        book.chapter(name, how, X64)
     book.built()
     wide = [name for name in WAYS if "float64" in shown(book, name)]
-    assert wide == ["assigned", "updated", "made", "magic"]
+    assert wide == ["assigned", "updated", "made"]
 
 
 def test_a_file_beside_the_build_is_not_taken_for_a_module(book):
@@ -87,24 +85,6 @@ def test_a_file_beside_the_build_is_not_taken_for_a_module(book):
 
 
 # -- pages
-
-
-def test_prose_is_rendered_whatever_its_time_stamp(book):
-    book.index("one", "two")
-    book.chapter("one", "1")
-    book.page("two", "# Two\n\n```{include} part.txt\n```\n")
-    part = book.root / "docs" / "part.txt"
-    part.write_text("Old part.\n")
-    book.built()
-    old = 1_000_000_000
-    page = book.root / "docs" / "one.md"
-    page.write_text(page.read_text() + "\nNew prose.\n")
-    part.write_text("New part.\n")
-    for path in (page, part):
-        os.utime(path, (old, old))
-    assert "0 to execute" in book.built()
-    assert "New prose." in book.html("one")
-    assert "New part." in book.html("two")
 
 
 def notebook(*cells: tuple[str, str]) -> str:
@@ -126,8 +106,8 @@ def test_a_notebook_is_executed_and_shows_no_stored_output(book):
     path = book.root / "docs" / "one.ipynb"
     path.write_text(
         notebook(
-            ("markdown", "# One\n\nThe sum is {value}`1 + 1`."),
             ("code", "x = 20 + 3"),
+            ("markdown", "# One\n\nThe sum is {value}`1 + 1`."),
             ("code", "print('sum:', x)"),
         )
     )
@@ -137,7 +117,7 @@ def test_a_notebook_is_executed_and_shows_no_stored_output(book):
     assert "The sum is 2." in text
     assert "a stored output" not in text
     assert "Executed" in text, "it carries a stamp"
-    assert (book.site / "_downloads" / "one.py").exists()
+    assert (book.site / "_downloads" / "one.ipynb").exists()
 
     path.write_text(notebook(("code", "x = 1\ny = 2"), ("code", "x = 1\n1 / 0")))
     said = book.refused("build")

@@ -91,9 +91,16 @@ def test_a_verdict_is_kept_until_something_changes(opened):
     assert not opened().find(promise)
 
 
-def page_offer(verdicts: Verdicts, codes: list[str], gives: str, **more) -> Offer:
+def page_offer(
+    verdicts: Verdicts, codes: list[str], gives: str | None, **more
+) -> Offer:
     """The program of a page's last cell, on which the slicer has lost its way."""
-    programs = Programs(Page([SourceCell(code) for code in codes]), "# here")
+    programs = Programs(
+        Page(
+            [SourceCell(c, displays=c.endswith(("x", "id(x)", "\n2"))) for c in codes]
+        ),
+        "# here",
+    )
     short = programs.of(len(codes) - 1)
     promise = Promise(short.text, gives)
     return Offer(*PLACE, promise, verdicts, short, lambda: programs, **more)
@@ -131,11 +138,15 @@ def test_what_holds_in_no_way_is_an_error(opened):
     assert "1 failed" in count([offer])
 
 
-def test_a_script_that_fails_is_not_offered(opened):
-    for script, offered in [("x = 1", "x = 1"), ("open('none')", ""), ("1 / 0", "")]:
-        offer = Offer(*PLACE, Promise(script), opened())
-        verify_offers([offer], 1, Progress())
-        assert settled(Snippets([], script), [offer]).script == offered
+@pytest.mark.parametrize(
+    ("code", "word"), [("1 / 0", "something else"), ("open('none')", "lacks the files")]
+)
+def test_a_program_that_fails_is_not_offered(opened, code, word):
+    offer = page_offer(opened(), [code], None)
+    verify_offers([offer], 1, Progress())
+    shown = settled(Snippets([offer.program]), [offer])
+    assert shown.programs == [None]
+    assert word in shown.reasons[0]
 
 
 def test_a_program_that_holds_too_much_memory_is_ended_and_says_so(opened):
@@ -179,12 +190,10 @@ def test_a_program_says_which_files_belong_beside_it(opened, tmp_path):
         one = replace(one, verdicts=opened(str(is_good)))
         verify_offers([one], 1, Progress())
         assert (one.verdict.word, one.verdict.is_good) == (NEEDS_FILES, is_good)
-        program = settled(Snippets([None, one.program], ""), [one]).programs[1]
+        program = settled(Snippets([None, one.program]), [one]).programs[1]
         beside = "# here\n# Needs beside it, from the page's folder: data/a.txt\n"
         assert (program is not None) == is_good
         assert program is None or program.text.startswith(beside)
-    script = replace(one, program=None, programs=None)
-    assert settled(Snippets([], "# here\n1"), [script]).script == beside + "1"
     wrong = replace(late, promise=replace(late.promise, gives="other data"))
     verify_offers([wrong], 1, Progress())
     assert not wrong.verdict.is_good
@@ -238,8 +247,8 @@ def test_a_page_and_a_program_bind_the_same(opened):
 
 def test_only_what_waits_is_run(opened, tmp_path: Path):
     trace = tmp_path / "trace"
-    text = f"open({str(trace)!r}, 'a').write('x')\nprint(1)"
-    offer = Offer(*PLACE, Promise(text, "1"), opened())
+    code = f"_ = open({str(trace)!r}, 'a').write('x')\nprint(1)"
+    offer = page_offer(opened(), [code], "1")
     verify_offers([offer], 2, Progress())
     verify_offers([replace(offer, verdicts=opened())], 2, Progress())
     assert trace.read_text() == "x"
@@ -264,8 +273,8 @@ def test_values_are_told_apart():
 
 def test_what_was_run_before_an_interrupt_is_kept(opened, monkeypatch):
     verdicts = opened()
-    first = Offer(*PLACE, Promise("print(1)", "1"), verdicts)
-    second = Offer(*PLACE, Promise("print(2)", "2"), verdicts)
+    first = page_offer(verdicts, ["print(1)"], "1")
+    second = page_offer(verdicts, ["print(2)"], "2")
 
     def interrupt(text: str) -> None:
         raise KeyboardInterrupt

@@ -269,7 +269,6 @@ def test_the_menu_of_downloads_says_what_each_is(everything: Page):
     )
     assert [text.strip() for text in entries.all_text_contents()] == [
         "Notebook (.ipynb)",
-        "Script (.py)",
         "Markdown (.md)",
         "Source of this page",
         "Print, or save as PDF",

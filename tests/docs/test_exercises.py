@@ -100,11 +100,13 @@ def unsolved(executed: Executed, verdicts: Verdicts) -> Iterator[Offer]:
     for exercise, solution in pairs(chapter):
         check = SourceCell(checks(exercise.source, solution.source))
         page = Page([*cells[: exercise.number], check])
-        made = Programs(page, "#").of(exercise.number)
+        programs = Programs(page, "#")
+        made = programs.of(exercise.number)
         used = {exercise.number - 1, *(cell for cell, _ in made.earlier)}
         if sum(executed.run.results[cell].seconds for cell in used) <= LONG:
             about = chapter.path, exercise.line, f"exercise {exercise.number}"
-            yield Offer(*about, Unsolved(made.text), verdicts)
+            promise = Unsolved(made.text)
+            yield Offer(*about, promise, verdicts, made, lambda made=programs: made)
 
 
 @pytest.fixture(scope="session")

@@ -12,24 +12,16 @@ def test_programs_of(docname: str, book: Book):
     assert not problems, "\n\n".join(problems)
 
 
-def test_every_cell_has_a_program_or_says_why_not(docname: str, book: Book):
+def test_every_cell_has_a_program(docname: str, book: Book):
     page = book.pages[docname]
     silent = [
         f"docs/{docname}.md:{cell.line}: cell {cell.number}"
         for (cell, _), program in zip(
             page.executed, page.snippets.programs, strict=True
         )
-        if program is None and not (cell.no_program or cell.is_skipped)
+        if program is None and not cell.is_skipped
     ]
     assert not silent
-
-
-def test_few_cells_say_why_they_have_none(book: Book, record_property):
-    cells = [cell for chapter in book.chapters for cell in chapter.cells]
-    without = [cell for cell in cells if cell.no_program]
-    record_property("cells", len(cells))
-    record_property("programs", len(cells) - len(without))
-    assert len(without) <= 0.02 * len(cells)
 
 
 def test_programs_are_short(book: Book, record_property):
@@ -41,4 +33,4 @@ def test_programs_are_short(book: Book, record_property):
     record_property("lines", (median, mean, lines[-1]))
     assert (median <= 20, mean <= 38, lines[-1] <= 400) == (True, True, True)
     cells = [cell for chapter in book.chapters for cell in chapter.cells]
-    assert sum(bool(cell.needs or cell.needs_not) for cell in cells) <= 60
+    assert sum(bool(cell.needs) for cell in cells) <= 60

@@ -94,11 +94,11 @@ def still_holding(
 ) -> dict[int, StoredCell]:
     """The stored cells that a chapter still has, by their number there."""
     sources = [stored_source(cell) for cell in executed.chapter.cells]
-    return same_cells(page.code_cells, sources, needs)
+    return same_cells(page.cells, sources, needs)
 
 
 def same_cells(
-    stored: list[StoredCell], sources: list[str], needs: Callable[[int], set[int]]
+    stored: Sequence[StoredCell], sources: list[str], needs: Callable[[int], set[int]]
 ) -> dict[int, StoredCell]:
     """The stored cells that have not changed, by their number among the `sources`.
 

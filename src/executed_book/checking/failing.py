@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 FIXED, LIVE = range(2)
@@ -64,18 +64,18 @@ def _by_words(source: str) -> Iterator[Assertion]:
 class _Flow:
     """Where the values of names come from, as statements run one after the other.
 
-    A statement counts as one with all that is inside it: what it binds or changes may
-    come from anything that it reads.
+    A statement counts as one with all that is inside it. What it mentions beside
+    something LIVE is LIVE from then on, since it may have been changed.
 
     Attributes:
         sources: where the value of each name comes from.
-        modules: the names of imports, which no call changes.
-        changed: the names that functions of the page change whenever they are called.
+        modules: the names of imports, which no statement changes.
+        shared: the names that functions of the page use whenever they are called.
     """
 
     sources: dict[str, int] = field(default_factory=dict)
     modules: set[str] = field(default_factory=set)
-    changed: set[str] = field(default_factory=set)
+    shared: set[str] = field(default_factory=set)
 
     def cell(self, source: str) -> list[Assertion]:
         try:
@@ -101,7 +101,27 @@ class _Flow:
                 can_fail = self._is_failing(inner, within=node)
                 if can_fail is not None:
                     yield _judged(inner, can_fail)
-        self._note_changes(node)
+        for inner in ast.walk(node):
+            if isinstance(inner, _Scope):
+                self.shared |= _shared_by(inner) - self.modules
+                self.sources |= dict.fromkeys(self.shared, LIVE)
+
+    def _import(self, node: ast.Import | ast.ImportFrom) -> None:
+        for alias in node.names:
+            module = getattr(node, "module", None) or alias.name
+            root = module.partition(".")[0]
+            name = alias.asname or alias.name.partition(".")[0]
+            self.sources[name] = FIXED if root in _PLAIN else LIVE
+            self.modules.add(name)
+
+    def _bind(self, node: ast.stmt) -> None:
+        """Note where the values come from of all that a statement may change."""
+        source = self.reads(node)
+        mentioned = set() if isinstance(node, ast.Assert) else _names(node)
+        for name in {*_bound_in(node), *mentioned} - self.modules:
+            is_new = isinstance(node, ast.Assign) and name not in _names(node, ast.Load)
+            before = FIXED if is_new else self.sources.get(name, FIXED)
+            self.sources[name] = LIVE if name in self.shared else max(before, source)
 
     def _is_failing(self, node: ast.AST, within: ast.stmt) -> bool | None:
         """Whether an assertion can fail; None for any other part of a statement."""
@@ -119,34 +139,6 @@ class _Flow:
             ):
                 return LIVE in map(self.reads, _arguments(call))
         return None
-
-    def _import(self, node: ast.Import | ast.ImportFrom) -> None:
-        for alias in node.names:
-            module = getattr(node, "module", None) or alias.name
-            root = module.partition(".")[0]
-            name = alias.asname or alias.name.partition(".")[0]
-            self.sources[name] = FIXED if root in _PLAIN else LIVE
-            self.modules.add(name)
-
-    def _bind(self, node: ast.stmt) -> None:
-        """Note where the values come from of all that a statement binds or changes."""
-        source = self.reads(node)
-        for name in {*_bound_in(node), *_changed_in(node)} - self.modules:
-            before = self.sources.get(name, FIXED)
-            if isinstance(node, ast.Assign | ast.AnnAssign) and name in _targets(node):
-                before = FIXED  # it has only its new value
-            self.sources[name] = LIVE if name in self.changed else max(before, source)
-
-    def _note_changes(self, node: ast.stmt) -> None:
-        """Note what functions change, and what is given to code of unknown effect."""
-        for inner in ast.walk(node):
-            if isinstance(inner, _Scope):
-                outside = _changed_in(inner, own=set(_bound_in(inner))) - self.modules
-                self.changed |= outside
-                self.sources |= dict.fromkeys(outside & self.sources.keys(), LIVE)
-            elif isinstance(inner, ast.Call) and _last_name(inner.func) in _OPEN:
-                names = {name for a in _arguments(inner) for name in _names(a)}
-                self.sources |= dict.fromkeys(names - self.modules, LIVE)
 
     def reads(self, node: ast.AST) -> int:
         """Where the values come from that some code names."""
@@ -214,12 +206,6 @@ def _names(node: ast.AST, use: type[ast.expr_context] = ast.expr_context) -> set
     return {n.id for n in nodes if isinstance(n.ctx, use)}
 
 
-def _targets(node: ast.Assign | ast.AnnAssign) -> set[str]:
-    """The names that an assignment gives a new value."""
-    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-    return set().union(*(_names(t, ast.Store) for t in targets)) - _changed_in(node)
-
-
 def _bound_in(node: ast.AST) -> Iterator[str]:
     """Names that code binds: parameters, variables of comprehensions and all others."""
     for inner in ast.walk(node):
@@ -231,26 +217,8 @@ def _bound_in(node: ast.AST) -> Iterator[str]:
             yield inner.id
 
 
-def _changed_in(code: ast.AST, own: Collection[str] = ()) -> set[str]:
-    """Names whose values code may change, its own ones apart."""
-    changed: set[str] = set()
-    outside: set[str] = set()
-    for node in ast.walk(code):
-        match node:
-            case ast.Global(names=names) | ast.Nonlocal(names=names):
-                outside |= set(names)
-            case ast.Call(func=ast.Attribute(value=owner)):
-                changed.add(_root(owner))
-            case ast.Subscript(ctx=ast.Store()) | ast.Attribute(ctx=ast.Store()):
-                changed.add(_root(node))
-            case ast.withitem(context_expr=manager):
-                changed |= _names(manager)
-    changed = outside | (changed - set(own))
-    return {name for name in changed if name and not hasattr(builtins, name)}
-
-
-def _root(node: ast.AST) -> str:
-    """The name that an access path starts from: `a` of `a.b[0].c`."""
-    while isinstance(node, ast.Attribute | ast.Subscript | ast.Starred):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
+def _shared_by(code: ast.AST) -> set[str]:
+    """The names that code uses and does not bind for itself."""
+    nodes = [n for n in ast.walk(code) if isinstance(n, ast.Global | ast.Nonlocal)]
+    declared = {name for node in nodes for name in node.names}
+    return declared | (_names(code) - set(_bound_in(code)))

@@ -21,7 +21,6 @@ from .stored import (
 )
 
 _ACCEPT = "accept them with 'python -m executed_book pin'"
-_LEADING = Cell(0, "", 1)
 
 
 def check_pins(
@@ -43,11 +42,9 @@ def check_pins(
         yield error
         return
     now = accepted_page(executed).cells
-    # The values above the first cell are pinned as if they were those of a cell.
-    cells = [*([_LEADING] if chapter.leading else []), *chapter.cells]
     pairs = same_sources([c.source for c in pinned], [c.source for c in now])
     before = {j: pinned[i] for i, j in pairs}
-    for j, (cell, gave) in enumerate(zip(cells, now, strict=False)):
+    for j, (cell, gave) in enumerate(zip(chapter.cells, now, strict=False)):
         if j not in before:
             what = "is new or has changed since its output was pinned"
             yield chapter.wrong(

@@ -14,7 +14,6 @@ from pathlib import Path
 
 from ..errors import PageError
 from ..model import Cell, CellResult, Chapter, Executed, Failure, Value, ValueResult
-from ..plurals import listed
 from ..running.shell import OVER_LIMIT
 from .receipts import false_sentences
 from .text import has_figure, shown_texts, stderr_text
@@ -45,10 +44,8 @@ def check_run(
     """
     chapter = executed.chapter
     errors: list[PageError] = []
-    errors += _values(executed.leading, chapter)
-    platform = executed.run.provenance.platform
     for cell, result in executed:
-        if cell.number not in spoilt and not cell.is_to_fail_on(platform):
+        if cell.number not in spoilt:
             errors += _announced(chapter, cell, result)
             if "stderr" in rules or cell.warns is not None:
                 errors += _warned(chapter, cell, result)
@@ -76,9 +73,7 @@ def failed(
 ) -> tuple[list[PageError], set[int]]:
     """The failures that were not allowed, and the cells that failures spoil.
 
-    A cell that is known to fail on the platform where it ran is not reported, but it
-    spoils others all the same. If a cell fails that needs another failed cell, one
-    error reports both.
+    If a cell fails that needs another failed cell, one error reports both.
     `needs` gives the numbers of the cells that a cell needs.
     """
     failing, spoilt = _failing(executed, needs)
@@ -87,8 +82,8 @@ def failed(
         error = _unannounced(executed.chapter, cell, failure)
         others = [n for n, cause in spoilt.items() if cause == cell.number != n]
         if others:
-            which = f"cells {listed(others)}"
-            error.message += f"; not looked at, since they need it: {which}"
+            listed = ", ".join(map(str, sorted(others)))
+            error.message += f"; not looked at, since they need it: cells {listed}"
         errors.append(error)
     return errors, set(spoilt)
 
@@ -107,8 +102,8 @@ def _failing(
             spoilt[cell.number] = min(causes)
         elif failure is not None and not _is_allowed(cell, failure):
             spoilt[cell.number] = cell.number
-            if not cell.is_to_fail_on(executed.run.provenance.platform):
-                failing.append((cell, failure))
+            failing.append((cell, failure))
+
     return failing, spoilt
 
 

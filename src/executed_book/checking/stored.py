@@ -90,11 +90,6 @@ class StoredPage:
     provenance: Provenance
     cells: tuple[StoredCell, ...]
 
-    @property
-    def code_cells(self) -> list[StoredCell]:
-        """The cells, without the values that accepted outputs have above the first."""
-        return [cell for cell in self.cells if cell.source or cell.needs is not None]
-
 
 # -- where files are
 
@@ -149,8 +144,6 @@ def stored_source(cell: Cell) -> str:
 def accepted_page(executed: Executed) -> StoredPage:
     """What a run would have accepted; of what varies only the values in the text."""
     cells = []
-    if executed.chapter.leading:
-        cells.append(StoredCell("", _texts(_values(executed.leading))))
     for cell, result in executed:
         lines = [*_values(zip(cell.values, result.values, strict=True))]
         if not cell.varies:

@@ -36,9 +36,7 @@ def build(
     """
     site = Site(output)
     site.check([settings.source, config], settings.exclude)
-    if site.is_busy:
-        progress.note("another build is at work here: waiting for it")
-    with site.work_alone():
+    with site.work_alone(lambda: progress.note("waiting for another build here")):
         site.check([settings.source, config], settings.exclude)
         book = execute(settings, progress, while_starting=import_sphinx)
         if book.errors:

@@ -6,7 +6,6 @@ import argparse
 import os
 import signal
 import sys
-import tempfile
 import traceback
 from pathlib import Path
 from types import FrameType
@@ -88,14 +87,8 @@ def _defect(error: Exception) -> str:
             f"the builder needs {missing!r}, which is not installed here\n"
             f"    → python -m pip install executed-book brings all that it needs"
         )
-    with tempfile.NamedTemporaryFile(
-        "w", prefix="executed-book-defect-", suffix=".txt", delete=False
-    ) as log:
-        log.write(traceback.format_exc())
-    return (
-        f"the builder itself failed: {type(error).__name__}: {error}\n"
-        f"    → nothing was published; please report what stands in {log.name}"
-    )
+    traceback.print_exc()
+    return "the builder itself failed: nothing was published; please report the above"
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -16,7 +16,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from sphinx.util.matching import Matcher
@@ -78,25 +78,20 @@ class Site:
         return work.is_dir() and (not any(work.iterdir()) or (work / "lock").exists())
 
     @contextlib.contextmanager
-    def work_alone(self) -> Iterator[None]:
-        """Have the work folder for oneself; the lock ends with its owner."""
+    def work_alone(self, waits: Callable[[], None] = lambda: None) -> Iterator[None]:
+        """Have the work folder for oneself; the lock ends with its owner.
+
+        `waits` is called where another build has it now.
+        """
         self.work.mkdir(parents=True, exist_ok=True)
         with (self.work / "lock").open("a") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                waits()
+                fcntl.flock(lock, fcntl.LOCK_EX)
             self._recover()
             yield
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether another build is at work here."""
-        try:
-            with (self.work / "lock").open("a") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        except OSError:
-            return False
-        return False
 
     def _recover(self) -> None:
         """Put back a site that was moved away by a build that then was killed."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 import re
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 from ..book import execute
@@ -45,22 +44,20 @@ class Tally:
         cells: how many cells did what their page says.
         same: how many of those gave what a CPU gives.
         different: how many gave something else; the others vary.
-        failed: why cells failed, with cell and line, unless they were known to.
-        notes: what else is to be told of cells, failures that were known among it.
+        failed: why cells failed, with cell and line.
     """
 
     cells: int = 0
     same: int = 0
     different: int = 0
     failed: list[str] = dataclasses.field(default_factory=list)
-    notes: list[str] = dataclasses.field(default_factory=list)
 
     def __str__(self) -> str:
         counts = (
             f"{counted(self.cells, 'cell')} recorded, {self.same} the same on a CPU,"
             f" {self.different} different, {len(self.failed)} failed"
         )
-        return "\n    ".join([counts, *self.failed, *self.notes])
+        return "\n    ".join([counts, *self.failed])
 
 
 def record(settings: Settings, progress: Progress) -> None:
@@ -69,9 +66,8 @@ def record(settings: Settings, progress: Progress) -> None:
     Chapters that say on which platform they run are recorded on a CPU only.
 
     Raises:
-        BookError: on a device a cell failed that is not known to; all others are
-            recorded. Or what is here was accepted already, or `conf.py` names no
-            folder.
+        BookError: on a device a cell failed; all others are recorded. Or what is here
+            was accepted already, or `conf.py` names no folder.
     """
     folder = settings.outputs_folder
     is_on_cpu = platform_name().startswith("cpu")
@@ -93,8 +89,8 @@ def record(settings: Settings, progress: Progress) -> None:
     if surprises and not is_on_cpu:  # what another release breaks is what is asked for
         raise BookError(
             f"{surprises} cells or chapters failed; all others are recorded\n"
-            "    → correct them; or where one cannot run here, say so in its cell:"
-            ' :fails-on: "gpu: why"'
+            "    → correct them; or have their page say where it runs:"
+            " 'executed_book: {platform: cpu}'"
         )
 
 
@@ -148,8 +144,7 @@ class _Recording:
             for number, error in sorted(wrong.items())
         ]
         counts = len(good), len(same), len(steady - same)
-        notes = [*_notes(here, spoilt, wrong)]
-        self.tallies[chapter.docname] = Tally(*counts, reasons, notes)
+        self.tallies[chapter.docname] = Tally(*counts, reasons)
 
     def _same(self, executed: Executed) -> set[int]:
         """The cells that give what a CPU gives: with this JAX, or as it is accepted."""
@@ -163,25 +158,6 @@ class _Recording:
         return {c.number for c, r in executed if is_same(stored.get(c.number), r)}
 
 
-def _notes(
-    executed: Executed, spoilt: set[int], wrong: dict[int, PageError]
-) -> Iterator[str]:
-    """Messages on cells that are known to fail here, and on those that need one."""
-    platform = executed.run.provenance.platform
-    expected = [c for c in executed.chapter.cells if c.is_to_fail_on(platform)]
-    for cell in expected:
-        where = f"cell {cell.number}, line {cell.line}"
-        if cell.number in spoilt:
-            reason = (cell.fails_on or "").partition(": ")[2]
-            yield f"{where}: as expected: {reason}"
-        else:
-            yield f"{where}: announced with :fails-on:, and does not fail here"
-    others = spoilt - wrong.keys() - {cell.number for cell in expected}
-    if others:
-        listed = ", ".join(map(str, sorted(others)))
-        yield f"not looked at, since they need one of these: cells {listed}"
-
-
 def _cell_at(chapter: Chapter, line: int) -> int:
     """The cell that a line of the page belongs to: the last that begins above it."""
     return max((c.number for c in chapter.cells if c.line <= line), default=0)
@@ -191,10 +167,12 @@ def _first_line(error: PageError) -> str:
     """Why a cell failed, in a line: what its exception says, or what is wrong."""
     lines = [line for line in error.detail.splitlines() if line.strip()]
     telling = [s for s in lines if not s.startswith((" ", "Traceback"))][:1]
-    what = re.sub(r"^cell \d+ ", "", error.message.partition("; not looked at")[0])
+    what, _, others = error.message.partition("; not looked at, ")
+    what = re.sub(r"^cell \d+ ", "", what)
     if telling and what.startswith("raised "):
         what = "raised"  # and which class it was comes with its words
-    return ": ".join([what, *telling])[:_WIDEST]
+    line = ": ".join([what, *telling])[:_WIDEST]
+    return f"{line}; not looked at, {others}" if others else line
 
 
 def _with_provenance(executed: Executed, driver: str | None) -> Executed:

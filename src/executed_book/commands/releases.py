@@ -7,7 +7,7 @@ accepted outputs and of what `record` stored of it on a CPU with another release
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from itertools import groupby
@@ -107,9 +107,9 @@ def compare(folder: Path, place: Path, chapters: Iterable[Chapter]) -> Release |
             continue
         accepted, other = read_outputs(base), read_outputs(path)
         release = release or Release(accepted.provenance.jax, other.provenance)
-        cells = accepted.code_cells
+        cells = accepted.cells
         sources = [cell.source for cell in cells]
-        same = same_cells(other.code_cells, sources, lambda n: set(range(1, n)))
+        same = same_cells(other.cells, sources, lambda n: set(range(1, n)))
         release.cells += len(same)
         release.titles[chapter.docname] = chapter.title
         release.changes += _changes(chapter.docname, cells, same)
@@ -117,7 +117,7 @@ def compare(folder: Path, place: Path, chapters: Iterable[Chapter]) -> Release |
 
 
 def _changes(
-    docname: str, accepted: list[StoredCell], others: dict[int, StoredCell]
+    docname: str, accepted: Sequence[StoredCell], others: dict[int, StoredCell]
 ) -> Iterator[Change]:
     for number, other in sorted(others.items()):
         cell = accepted[number - 1]

@@ -95,7 +95,7 @@ class Rendering:
 
 
 #: How the names of a page's files go on after its own.
-_OF_A_PAGE = frozenset({"html", "md", "ipynb", "py", "md.txt", "ipynb.txt", "rst.txt"})
+_OF_A_PAGE = frozenset({"html", "md", "ipynb", "md.txt", "ipynb.txt", "rst.txt"})
 
 
 def _remove_page(site: Path, docname: str) -> None:

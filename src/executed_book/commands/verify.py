@@ -99,7 +99,7 @@ def _asked(chapter: Chapter) -> Chapter:
         asked = Value("eval", describing_expression(names), cell.line)
         values = (asked,) if names else ()
         chapter = chapter.with_cells([cell.number], values=values)
-    return dataclasses.replace(chapter, leading=())
+    return chapter
 
 
 def bound_by(source: str) -> set[str]:

@@ -4,12 +4,11 @@ A cell's way: `cells` makes plain Python of it, `following` tells what each of i
 statements reads, binds and may change where it stands, `slicing` which earlier
 statements a cell needs; `text` writes the program. `names` knows Python's scopes,
 `things` is what names may hold, `libraries` what is known of libraries. `verify` runs
-the program, and `verdicts` keeps what it gave. `downloads` makes a script of the whole
-chapter, and `snippets` hands all of these to the build.
+the program, and `verdicts` keeps what it gave. `snippets` hands all of these to the
+build.
 """
 
 from .cells import SourceCell
-from .downloads import script
 from .slicing import NoFaithfulProgram, Page
 from .text import Program, Programs, header, sets_environment
 
@@ -20,6 +19,5 @@ __all__ = [
     "Programs",
     "SourceCell",
     "header",
-    "script",
     "sets_environment",
 ]

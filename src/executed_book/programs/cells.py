@@ -21,25 +21,22 @@ class SourceCell:
         code: its source, magics included.
         tags: the cell's tags; those tagged `keep` set state for all later cells.
         raises: the announced failure, `"TypeError: words"`, or None.
-        displays: whether the executed page shows a value for the last expression;
-            None if that is not known, which is then told from the syntax.
-        prints: whether it printed something; None if that is not known.
+        displays: whether the executed page shows a value for the last expression.
+        prints: whether it printed something.
         fails_at: the line, from 1, of the statement that raised the announced failure;
             None if that is not known, and then it is the last statement.
         label: the name by which other cells call it.
         needs: names, and labels of earlier cells, that it needs, as its author says.
-        needs_not: names that it does not need.
     """
 
     code: str
     tags: frozenset[str] = frozenset()
     raises: str | None = None
-    displays: bool | None = None
-    prints: bool | None = None
+    displays: bool = False
+    prints: bool = False
     fails_at: int | None = None
     label: str | None = None
     needs: tuple[str, ...] = ()
-    needs_not: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ what these need, and so on back.
 
 This errs in both directions, and says so: a program is run before it is offered, and
 one that does not give what its page shows gets further statements from above. Where a
-program is too long, or was repaired, the author may say what its cell needs: `:needs:`
-names values and earlier cells, `:needs-not:` leaves away what was found without reason.
+program was repaired, the author may say what its cell needs: `:needs:` names values and
+earlier cells.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .following import Follower
 from .names import bound_names, imports, looked_up, root_name
 from .things import Effects, Mask, page_scope
 
-WAY_OUT = "rewrite it in plain Python, or give the reason in the cell's `no-program`"
+WAY_OUT = "rewrite it in plain Python"
 
 
 class NoFaithfulProgram(Exception):
@@ -109,30 +109,15 @@ class Page:
             direct |= 1 << i
         for i in own:
             direct |= self.effects[i].needs
-        earlier = [i for i in self.closed(direct, cell) if i not in own]
-        self._check(cell, earlier)
-        return earlier
-
-    def closed(self, direct: Mask, cell: int) -> list[int]:
-        """Statements with all that they need, apart from what the cell leaves away."""
-        left_out = self.cells[cell].source.needs_not
         needed, waiting = 0, direct
         while waiting:
             index = waiting.bit_length() - 1
-            waiting ^= 1 << index
-            if not (left_out and self._is_about(index, left_out)):
-                needed |= 1 << index
-                waiting |= self.effects[index].needs & ~needed
-        return [index for index in range(len(self.statements)) if needed >> index & 1]
-
-    def _is_about(self, index: int, names: Iterable[str]) -> bool:
-        """Whether a statement binds or changes one of these names and nothing else."""
-        statement = self.statements[index]
-        node = statement.node
-        if statement.names:
-            return statement.names <= set(names)
-        value = node.value if isinstance(node, ast.Expr) else node
-        return bool(root_name(value)) and root_name(value) in names
+            needed |= 1 << index
+            waiting = (waiting | self.effects[index].needs) & ~needed
+        earlier = [s.index for s in self.statements if needed >> s.index & 1]
+        earlier = [i for i in earlier if i not in own]
+        self._check(cell, earlier)
+        return earlier
 
     def _declared_needs(self, cell: SourceCell) -> Mask:
         """What the cell says that it needs: earlier cells, by label, and names.

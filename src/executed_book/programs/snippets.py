@@ -1,7 +1,4 @@
-"""Programs for the pages: the text that each cell's second button copies.
-
-Also the chapter as one script, from the same source.
-"""
+"""Programs for the pages: the text that each cell's second button copies."""
 
 from __future__ import annotations
 
@@ -17,23 +14,20 @@ from ..model import Cell, CellResult, Executed
 from ..running.fingerprint import digest, file_digest
 from ..running.store import Store
 from .cells import SourceCell
-from .downloads import script
 from .slicing import NoFaithfulProgram, Page
 from .text import Program, Programs, header
 
 
 @dataclass(frozen=True)
 class Snippets:
-    """What a reader can take from a chapter, as text.
+    """The programs of a chapter.
 
     Attributes:
-        programs: one a cell, None where the chapter says why there is none.
-        script: the chapter as a Python script.
-        reasons: why a cell has no program, by its index, where not the chapter says so.
+        programs: one a cell, None where there is none.
+        reasons: why a cell has no program, by its index, where running it said so.
     """
 
     programs: list[Program | None]
-    script: str
     reasons: dict[int, str] = field(default_factory=dict, hash=False)
 
 
@@ -52,9 +46,9 @@ def snippets_of(executed: Executed, store: Store) -> tuple[Snippets, list[PageEr
             for p in cached["programs"]
         ]
         errors = [PageError(chapter.path, *error) for error in cached["errors"]]
-        return Snippets(programs, cached["script"]), errors
+        return Snippets(programs), errors
     programs, errors = _programs_of(executed)
-    made = Snippets(programs, script(_parts(executed), page_header(executed)))
+    made = Snippets(programs)
     said = [[error.line, error.message, error.hint] for error in errors]
     store.save(chapter.docname, key, {**asdict(made), "errors": said})
     return made, errors
@@ -79,7 +73,6 @@ def source_cells(executed: Executed) -> list[SourceCell]:
             fails_at=_fails_at(cell, result),
             label=cell.check,
             needs=cell.needs,
-            needs_not=cell.needs_not,
         )
         for cell, result in executed
     ]
@@ -116,40 +109,27 @@ def page_header(executed: Executed) -> str:
 
 
 def _programs_of(executed: Executed) -> tuple[list[Program | None], list[PageError]]:
-    """A program for each cell, None where the chapter says why there is none.
-
-    The second list holds an error for each cell that has no faithful program
-    and does not say why.
-    """
+    """A program for each cell, or None with an error where there is no faithful one."""
     chapter, made = executed.chapter, programs_by_cell(executed)
     programs, errors = list[Program | None](), list[PageError]()
     for k, cell in enumerate(chapter.cells):
         programs.append(None)
-        if cell.no_program is not None or cell.is_skipped:
+        if cell.is_skipped:
             continue
         try:
             programs[k] = made.of(k)
         except NoFaithfulProgram as failure:
             line = chapter.cells[failure.at].line + failure.line - 1
             message = f"cell {cell.number} cannot be copied as a program: {failure.why}"
-            hint = 'rewrite the line, or say why on the page: :no-program: "..."'
+            hint = "rewrite the line in plain Python"
             errors.append(PageError(chapter.path, line, message, hint))
+
     return programs, errors
 
 
 def programs_by_cell(executed: Executed) -> Programs:
     """What makes a chapter's programs."""
     return Programs(Page(source_cells(executed)), page_header(executed))
-
-
-def _parts(executed: Executed) -> list[SourceCell | str]:
-    """The chapter's cells and prose, in order."""
-    cells = iter(source_cells(executed))
-    return [
-        next(cells) if isinstance(part, Cell) else part.text
-        for part in executed.chapter.parts
-        if isinstance(part, Cell) or part.kind == "markdown"
-    ]
 
 
 class NeededCells:

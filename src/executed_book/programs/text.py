@@ -151,10 +151,10 @@ def _written(
     lines, silent = page.cells[statement.cell].lines, page.is_silent(statement)
     first = _comment_above(lines, statement.first)
     if silent and not statement.fails:
-        edited = edit(lines, _silenced(page, statement))
+        edited = _edit(lines, _silenced(page, statement))
         yield _piece(page, statement, "\n".join(edited[first - 1 : statement.last]))
         return
-    body = indented(_without_blank_lines("\n".join(lines[first - 1 : statement.last])))
+    body = _indented(_without_blank_lines("\n".join(lines[first - 1 : statement.last])))
     managers, modules = [], {"contextlib"}
     if statement.fails:
         managers.append("contextlib.suppress(Exception)")
@@ -173,7 +173,7 @@ def _written(
 def _own_pieces(page: Page, k: int) -> Iterator[_Piece]:
     """The cell itself."""
     cell, statements, end = page.cells[k], page.of(k), 0
-    lines = edit(cell.lines, [e for s in statements for e in _shown(page, cell, s)])
+    lines = _edit(cell.lines, [e for s in statements for e in _shown(page, cell, s)])
     for statement in statements:
         first = _comment_above(lines, statement.first, after=end)
         if between := _trimmed(lines[end : first - 1]):
@@ -197,28 +197,19 @@ def _comment_above(lines: Sequence[str], first: int, after: int = 0) -> int:
 # -- what is shown
 
 # An insertion: line in the cell, column in bytes, text.
-Edit = tuple[int, int, str]
+_Edit = tuple[int, int, str]
 
 
-def _shown(page: Page, cell: ParsedCell, statement: Statement) -> Iterator[Edit]:
+def _shown(page: Page, cell: ParsedCell, statement: Statement) -> Iterator[_Edit]:
     node = statement.node
     if not (isinstance(node, ast.Expr) and node is cell.nodes[-1]):
         yield from _silenced(page, statement)
     elif cell.source.raises is not None:
         return
-    elif is_displayed(page, cell, node):
-        yield from printed(node, cell.lines)
-    elif cell.source.displays is None or _hides_value(node, cell.lines):
+    elif _hides_value(node, cell.lines):
         yield from _silenced(page, statement)
-
-
-def is_displayed(page: Page, cell: ParsedCell, node: ast.Expr) -> bool:
-    """Whether the page shows the value of a cell's last expression."""
-    if _hides_value(node, cell.lines):
-        return False
-    if cell.source.displays is not None:
-        return cell.source.displays
-    return _has_value(page, node.value)
+    elif cell.source.displays:
+        yield from _printed(node, cell.lines)
 
 
 def _hides_value(node: ast.Expr, lines: Sequence[str]) -> bool:
@@ -227,7 +218,7 @@ def _hides_value(node: ast.Expr, lines: Sequence[str]) -> bool:
     return last[node.end_col_offset :].lstrip().startswith(b";")
 
 
-def printed(node: ast.Expr, lines: Sequence[str]) -> Iterator[Edit]:
+def _printed(node: ast.Expr, lines: Sequence[str]) -> Iterator[_Edit]:
     """What makes an expression print itself."""
     source = ast.get_source_segment("\n".join(lines), node) or ""
     call = ast.parse(f"repr({source})", mode="eval").body
@@ -239,7 +230,7 @@ def printed(node: ast.Expr, lines: Sequence[str]) -> Iterator[Edit]:
     yield node.end_lineno or node.lineno, node.end_col_offset or 0, closing
 
 
-def _silenced(page: Page, statement: Statement) -> Iterator[Edit]:
+def _silenced(page: Page, statement: Statement) -> Iterator[_Edit]:
     if "_" not in page.names_read:
         for node in _bare_expressions(statement.node):
             if _has_value(page, node.value):
@@ -275,7 +266,7 @@ def _has_value(page: Page, value: ast.expr) -> bool:
 # -- text
 
 
-def edit(lines: Sequence[str], edits: Iterable[Edit]) -> list[str]:
+def _edit(lines: Sequence[str], edits: Iterable[_Edit]) -> list[str]:
     """Lines with texts inserted."""
     edited = list(lines)
     for line, column, text in sorted(edits, reverse=True):
@@ -306,7 +297,7 @@ def _without_blank_lines(text: str) -> str:
     return "\n".join(lines_left)
 
 
-def indented(text: str) -> str:
+def _indented(text: str) -> str:
     """Text one level deeper, apart from lines inside strings."""
     inside, lines = _inside_strings(text), text.split("\n")
     return "\n".join(

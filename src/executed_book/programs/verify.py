@@ -57,15 +57,15 @@ _REASONS = {
 
 @dataclass(frozen=True)
 class Offer:
-    """Something that a page offers to its readers.
+    """A program that a page offers to its readers.
 
     Attributes:
-        path, line: where it stands.
-        what: what it is, for messages: "cell 3", "script".
+        path, line: where its cell stands.
+        what: which cell that is, for messages: "cell 3".
         promise: the text, and what it has to do.
         verdicts: where what it did is kept.
-        program: the program, for one of a cell; None for a script.
-        programs: what makes programs of its page, for one of a cell.
+        program: the program as it was sliced.
+        programs: what makes programs of its page.
         varies: whether its cell may show something else each time.
         values: what the names that its cell binds hold on the page.
         began: when the run of its page began; what is younger may be made by it.
@@ -76,8 +76,8 @@ class Offer:
     what: str
     promise: Promise
     verdicts: Verdicts
-    program: Program | None = None
-    programs: Callable[[], Programs] | None = None
+    program: Program
+    programs: Callable[[], Programs]
     varies: bool = False
     values: Descriptions = field(default_factory=dict)
     began: float = float("inf")
@@ -102,8 +102,7 @@ class Offer:
             self.path,
             self.line,
             f"the program of {self.what} does not give what the page shows",
-            "have the cell take what it needs from names that cells above define, or"
-            ' say why it cannot be copied: :no-program: "..."',
+            "have the cell take what it needs from names that cells above define",
             f"{verdict.note}\n--- as copied\n{self.promise.text}",
         )
 
@@ -113,8 +112,6 @@ class Offer:
 
     def with_added(self, added: Places) -> Program | None:
         """The program with further statements; None where that cannot be."""
-        if self.program is None or self.programs is None:
-            return None
         try:
             return self.programs().of(self.program.cell, added)
         except NoFaithfulProgram:
@@ -124,7 +121,7 @@ class Offer:
 def offers_of(
     executed: Executed, snippets: Snippets, verdicts: Verdicts
 ) -> list[Offer]:
-    """The programs of a chapter's cells, and the chapter as a script."""
+    """The programs of a chapter's cells."""
     path, offers = executed.chapter.path, list[Offer]()
     programs = functools.cache(lambda: programs_by_cell(executed))
     began = executed.run.executed - executed.run.seconds
@@ -136,23 +133,17 @@ def offers_of(
         about = path, cell.line, f"cell {cell.number}", promise, verdicts
         more = program, programs, cell.varies
         offers.append(Offer(*about, *more, began=began))
-    if snippets.script:
-        script = Promise(snippets.script)
-        offers.append(Offer(path, 1, "script", script, verdicts, began=began))
     return offers
 
 
 def settled(snippets: Snippets, offers: Iterable[Offer]) -> Snippets:
     """The snippets as they were verified: lengthened, or without those that fail."""
     programs, reasons = [*snippets.programs], dict(snippets.reasons)
-    script = snippets.script
     for offer in offers:
         verdict = offer.verdict
         if verdict is None:
             continue
-        if offer.program is None:
-            script = _naming(verdict.files, script) if verdict.is_good else ""
-        elif not verdict.is_good:
+        if not verdict.is_good:
             programs[offer.program.cell] = None
             reasons[offer.program.cell] = _REASONS[verdict.word]
         elif verdict.added or verdict.files:
@@ -162,7 +153,7 @@ def settled(snippets: Snippets, offers: Iterable[Offer]) -> Snippets:
             if program is not None:
                 text = _naming(verdict.files, program.text)
                 programs[program.cell] = dataclasses.replace(program, text=text)
-    return Snippets(programs, script, reasons)
+    return Snippets(programs, reasons)
 
 
 def _naming(files: Sequence[str], text: str) -> str:
@@ -190,9 +181,9 @@ def count(offers: Sequence[Offer]) -> str:
     words = [verdict.word for verdict in verdicts]
     way = "run `python -m executed_book verify`"
     if not verdicts and offers:
-        return f"{len(offers)} programs and scripts, not verified: {way}"
+        return f"{len(offers)} programs, not verified: {way}"
     summary = (
-        f"{len(offers)} programs and scripts: {words.count(HELD)} held,"
+        f"{len(offers)} programs: {words.count(HELD)} held,"
         f" {words.count(VARIES)} ran and vary,"
         f" {sum(bool(verdict.added) for verdict in verdicts)} of these lengthened,"
         f" {words.count(NEEDS_FILES)} need files, {words.count(DIFFERS)} failed"
@@ -275,12 +266,22 @@ def verify_offers(
     waiting = [offer for offer in offers if offer.verdict is None]
     if not waiting:
         return
-    with progress.steps(len(waiting), "programs run alone") as step:
-        with run_folder() as folder:
-            failed = _run(
-                waiting, jobs, compiled_into(folder / "compiled"), memory, step
-            )
-        failed = _run(failed, 1, {}, memory, lambda: None)
+    failed: list[Offer] = []
+
+    def tell(offer: Offer, outcome: _Outcome) -> None:
+        if outcome.is_good_but():
+            _note(offer)
+        else:
+            failed.append(offer)
+        step()
+
+    trials = [_Trial(offer, offer.promise.text, memory, tell) for offer in waiting]
+    with (
+        progress.steps(len(waiting), "programs run alone") as step,
+        run_folder() as folder,
+        open_workers(compiled_into(folder / "compiled")) as workers,
+    ):
+        Pool(workers, jobs).run(trials)
     if not failed:
         return
     with open_workers({}) as workers:
@@ -298,30 +299,6 @@ def compiled_into(folder: Path) -> dict[str, str]:
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
         "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
     }
-
-
-def _run(
-    offers: Sequence[Offer],
-    jobs: int,
-    variables: dict[str, str],
-    memory: float,
-    step: Callable[[], None],
-) -> list[Offer]:
-    """Run all; note those that hold, return the others."""
-    failed: list[Offer] = []
-
-    def tell(offer: Offer, outcome: _Outcome) -> None:
-        if outcome.is_good_but():
-            _note(offer)
-        else:
-            failed.append(offer)
-        step()
-
-    tasks = [_Trial(offer, offer.promise.text, memory, tell) for offer in offers]
-    if tasks:
-        with open_workers(variables) as workers:
-            Pool(workers, jobs).run(tasks)
-    return failed
 
 
 def _note(
@@ -359,13 +336,15 @@ def _repair(offer: Offer, workers: Workers, memory: float) -> None:
         Pool(workers, 1).run([trial])
         return outcomes[0]
 
-    above = _lacking(offer)
+    included = {(cell + 1, line) for cell, line in offer.program.earlier}
+    every = reversed(offer.programs().above(offer.program.cell))
+    above = [place for place in every if place not in included]  # the nearest first
     short = attempt(())
     if short.lacks_files and (files := _files_named(offer)):
         short = attempt(())
-        if short.is_good_but():
-            _note(offer, files=files)
-            return
+    if short.is_good_but():  # alone, where nothing else has the machine
+        _note(offer, files=files)
+        return
     long = attempt(above)
     if long.problem is None:
         # An output that differs even after all statements above varies from run to run.
@@ -403,12 +382,3 @@ def _copying(files: Iterable[str], folder: Path) -> str:
         f" __import__('shutil').copy({str(folder / name)!r}, {name!r})\n"
         for name in files
     )
-
-
-def _lacking(offer: Offer) -> Places:
-    """The statements above that a program lacks, the nearest first."""
-    if offer.program is None or offer.programs is None:
-        return []
-    included = {(cell + 1, line) for cell, line in offer.program.earlier}
-    above = reversed(offer.programs().above(offer.program.cell))
-    return [place for place in above if place not in included]

@@ -16,7 +16,6 @@ from .markdown import SPAN, Stretch, running_text, stretches
 from .notebooks import NotANotebook, notebook_stretches
 from .options import (
     cell_options,
-    check_kernel,
     executes,
     front_matter,
     language_of,
@@ -26,7 +25,7 @@ from .options import (
 from .prose import check_prose
 from .sentences import SentenceReader
 
-_ROLES = frozenset({"value", "measured", "eval"})
+_ROLES = frozenset({"value", "measured"})
 
 
 @dataclass
@@ -126,7 +125,7 @@ def _read_markdown(text: str, reading: Reading) -> None:
         reading.check_prose(running_text(body, front_lines + 1))
         reading.read_sentences(pieces)
         return
-    reading.errors += check_kernel(front, text, path)
+    _check_language(front, path)
     pieces = stretches(body, front_lines + 1)
     for piece in pieces:
         _load(piece, path, reading.errors)
@@ -143,14 +142,19 @@ def _read_notebook(text: str, reading: Reading) -> None:
             f"not a notebook: {error}",
             "save it anew from Jupyter, or remove it",
         ) from None
-    # Whoever wrote the notebook had a kernel of some name: cells run in our Python.
-    if not language_of(metadata).lower().startswith(("python", "ipython")):
-        raise PageError(
-            *(reading.path, 1, f"its cells are written in {language_of(metadata)}"),
-            "name the page in nb_execution_excludepatterns: it is shown as it is",
-        )
+    _check_language(metadata, reading.path)
     metadata = {k: v for k, v in metadata.items() if k != "kernelspec"}
     _make_chapter(text, metadata, pieces, reading)
+
+
+def _check_language(metadata: dict[str, Any], path: Path) -> None:
+    """Refuse another language; a kernel of Python may have any name: cells run here."""
+    language = language_of(metadata)
+    if not language.lower().startswith(("python", "ipython")):
+        raise PageError(
+            *(path, 1, f"its cells are written in {language}"),
+            "name the page in nb_execution_excludepatterns: it is shown as it is",
+        )
 
 
 def _not_executing(path: Path, pieces: list[Stretch]) -> list[PageError]:
@@ -176,14 +180,13 @@ def _make_chapter(
     options, wrong = page_options(metadata, text, path)
     reading.errors += wrong
     parts: list[Prose | Cell] = []
-    leading: list[Value] = []
     number = 0
     may_raise = of_myst_nb(metadata).get("execution_allow_errors") is True
     for piece in pieces:
         if piece.kind != "code":
-            values = _values(piece.running, path, reading.errors)
+            values = _values(piece.running)
             parts.append(Prose(piece.text, piece.line, piece.kind, piece.options))
-            _attach(values, parts, leading)
+            _attach(values, parts, reading)
             reading.check_prose(piece.running)
             continue
         number += 1
@@ -197,49 +200,38 @@ def _make_chapter(
         path=path,
         text=text,
         parts=tuple(parts),
-        leading=tuple(leading),
         metadata=metadata,
         sentences=reading.sentences,
         **options,
     )
 
 
-def _attach(
-    values: list[Value], parts: list[Prose | Cell], leading: list[Value]
-) -> None:
-    """Give values to the last cell above them; before any cell they lead."""
+def _attach(values: list[Value], parts: list[Prose | Cell], reading: Reading) -> None:
+    """Give values to the last cell above them."""
     for i in reversed(range(len(parts))):
         part = parts[i]
         if isinstance(part, Cell):
             parts[i] = dataclasses.replace(part, values=(*part.values, *values))
             return
-    leading += values
+    for value in values:
+        what = f"the value {value.expression!r} stands above the first cell"
+        hint = "write it below the cell that computes it"
+        reading.errors.append(PageError(reading.path, value.line, what, hint))
 
 
-def _values(
-    running: Iterable[tuple[int, str]], path: Path, errors: list[PageError]
-) -> list[Value]:
+def _values(running: Iterable[tuple[int, str]]) -> list[Value]:
     """The value roles of a stretch of running text."""
     numbered = list(running)
     text = "\n".join(content for _, content in numbered)
-    values = []
-    for span in SPAN.finditer(text):
-        if span["role"] not in _ROLES:
-            continue
-        line = numbered[text.count("\n", 0, span.start())][0]
-        if span["role"] == "eval":
-            errors.append(
-                PageError(
-                    path,
-                    line,
-                    f"{span[0]} asks a running kernel, and there is none",
-                    f"write {{value}}`{span['text']}`, which is evaluated after"
-                    " the cell above",
-                )
-            )
-            continue
-        values.append(Value(span["role"], " ".join(span["text"].split()), line))
-    return values
+    return [
+        Value(
+            span["role"],
+            " ".join(span["text"].split()),
+            numbered[text.count("\n", 0, span.start())][0],
+        )
+        for span in SPAN.finditer(text)
+        if span["role"] in _ROLES
+    ]
 
 
 def _load(piece: Stretch, path: Path, errors: list[PageError]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,6 @@ import yaml
 from ..errors import PageError, did_you_mean
 from ..settings import myst_nb_limit
 from .markdown import Stretch
-
-#: The only kernel a chapter may name: cells run in the builder's own Python.
-KERNEL = "python3"
 
 #: What a cell's `:tags:` may say. The first group is ours, the rest MyST-NB's.
 TAGS = frozenset(
@@ -26,15 +22,7 @@ TAGS = frozenset(
 
 #: What a cell's options may be called.
 CELL_OPTIONS = frozenset(
-    {"tags", "raises", "warns", "alt", "check", "load", "mystnb", "no-program"}
-    | {"fails-on", "needs", "needs-not"}
-)
-
-#: What notebook programs note in a cell for themselves: it changes nothing here.
-_NOTES = frozenset(
-    {"id", "outputId", "colab", "collapsed", "scrolled", "jupyter", "editable"}
-    | {"deletable", "slideshow", "execution", "pycharm", "vscode", "trusted"}
-    | {"jp-MarkdownHeadingCollapsed", "colab_type", "ExecuteTime"}
+    {"tags", "raises", "warns", "alt", "check", "load", "mystnb", "needs"}
 )
 
 _ANNOUNCEMENT = re.compile(r"[\w.]+(: \S|$)")
@@ -51,11 +39,7 @@ _TEXTS = {
         re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*\Z"),
         "name it in small letters, digits and hyphens: :check: carry-type",
     ),
-    "fails-on": (
-        re.compile(r"[a-z]+(, *[a-z]+)*: \S"),
-        'write it as :fails-on: "gpu: why it cannot run there"',
-    ),
-    **dict.fromkeys(("alt", "no-program", "load", "needs", "needs-not"), (None, "")),
+    **dict.fromkeys(("alt", "load", "needs"), (None, "")),
 }
 
 
@@ -111,32 +95,8 @@ def _mapping(data: Any) -> dict[str, Any]:
     return data if isinstance(data, dict) else {}
 
 
-def check_kernel(
-    metadata: dict[str, Any], text: str, path: Path
-) -> Iterator[PageError]:
-    """The page names our kernel, or none."""
-    kernel = metadata.get("kernelspec")
-    line = line_of(text, "kernelspec")
-    if kernel is not None and not isinstance(kernel, dict):
-        yield PageError(
-            path,
-            line,
-            f"'kernelspec: {kernel}' is not a mapping",
-            f"write 'kernelspec: {{name: {KERNEL}}}', or drop the line",
-        )
-        return
-    name = (kernel or {}).get("name", KERNEL)
-    if name != KERNEL:
-        yield PageError(
-            path,
-            line,
-            f"unknown kernel {name!r}",
-            f"chapters run on {KERNEL!r}: name that, or drop the line",
-        )
-
-
 def language_of(metadata: dict[str, Any]) -> str:
-    """The language that a notebook says its cells are written in."""
+    """The language that a page says its cells are written in."""
     language = _mapping(metadata.get("kernelspec")).get("language")
     language = language or _mapping(metadata.get("language_info")).get("name")
     return str(language or "python")
@@ -196,9 +156,8 @@ def cell_options(
             "write each as ':name: value', and text in quotes: :alt: \"A line\"",
         )
     tags = _tags(options.get("tags"), wrong)
-    allowed = CELL_OPTIONS | _NOTES
     if is_strict:
-        for name in sorted(map(str, set(options) - allowed)):
+        for name in sorted(map(str, set(options) - CELL_OPTIONS)):
             wrong(*_unknown("option", name, CELL_OPTIONS))
         for tag in sorted(tags - TAGS):
             wrong(*_unknown("tag", tag, TAGS))
@@ -212,11 +171,10 @@ def cell_options(
         elif pattern is not None and value and not pattern.match(value):
             wrong(f"option {name!r} is {value!r}", hint.format(name=name))
         else:
-            texts[name.replace("-", "_")] = value
+            texts[name] = value
     texts.pop("load", None)
     fields = {"tags": tags & TAGS, "options": options, **texts}
-    for name in ("needs", "needs_not"):
-        fields[name] = tuple((texts[name] or "").replace(",", " ").split())
+    fields["needs"] = tuple((texts["needs"] or "").replace(",", " ").split())
     fields["may_raise"] = "raises-exception" in tags
     fields["is_skipped"] = "skip-execution" in tags
     return fields, errors

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import sys
 import time
@@ -19,26 +18,16 @@ from ..model import (
     Executed,
     Provenance,
     Run,
-    ValueResult,
     result_from,
-    values_from,
 )
 from ..settings import Settings
 from .channel import Message
 from .fingerprint import Depends, dependencies, installed_version
-from .jobs import CellJob, ChapterJob
 from .pool import Task
-from .processes import memory_of, waited_for_a_core
+from .processes import memory_of
 from .progress import Progress
 from .surroundings import Uses
-from .worker import READ_AT_IMPORT
-from .workers import Worker
-
-#: What a cell has to say for its chapter to start in a fresh interpreter at once.
-_SETS = re.compile(r"environ|putenv|%env|%set_env")
-
-#: A busy machine lengthens the limit of a cell, to at most so many times itself.
-_AT_MOST = 4
+from .workers import Job, Worker
 
 
 @dataclass(frozen=True)
@@ -63,53 +52,27 @@ class ChapterTask(Task):
         self.chapter, self.settings, self.progress = chapter, settings, progress
         self.finished, self._names_jax = finished, names_jax
         self.errors: list[PageError] = []
-        self.fresh = sets_what_imports_read(chapter)
         self._limit = chapter.limit or settings.cell_seconds
         self._reset()
 
     def _reset(self) -> None:
-        self._leading: tuple[ValueResult, ...] = ()
         self._results: list[CellResult] = []
         self._number, self._phase = 0, "start"
         self._done: Message | None = None
         self._broken = ""
         self._too_much: tuple[str, ...] = ()
-        self._pid, self._heard, self._waited = 0, 0.0, 0.0
+        self._pid = 0
 
-    def job(self) -> ChapterJob:
+    def job(self) -> Job:
         self.progress.started(self.chapter.docname)
-        settings = self.settings
-        return ChapterJob(
-            docname=self.chapter.docname,
-            cells=tuple(
-                CellJob(
-                    cell.source,
-                    "measured" in cell.tags,
-                    cell.is_skipped,
-                    tuple(value.expression for value in cell.values),
-                )
-                for cell in self.chapter.cells
-            ),
-            leading=tuple(value.expression for value in self.chapter.leading),
-            output_limit=settings.output_limit,
-            image_limit=50 * settings.output_limit,
-            project=str(settings.project),
-            place=str(self.chapter.path.parent) if settings.folder == "page" else None,
-            figures="png" if settings.figures == "png" else "svg",
-            style=settings.figure_style,
-            platform=self.chapter.platform,
-        )
+        return self.chapter, self.settings
 
     def hear(self, message: Message) -> None:
         self._phase = message["at"]
-        self._heard = time.monotonic()
-        self.deadline = self._heard + self._limit
-        self._waited = waited_for_a_core(self._pid)
+        self.deadline = time.monotonic() + self._limit
         match message:
-            case {"at": "leading", "pid": pid}:
+            case {"at": "begin", "pid": pid}:
                 self._pid = pid
-            case {"at": "led", "values": values}:
-                self._leading = values_from(values)
             case {"at": "cell", "number": number}:
                 self._number = number
             case {"at": "result", "result": result}:
@@ -123,11 +86,6 @@ class ChapterTask(Task):
                 self._done = message
 
     def may_go_on(self, worker: Worker) -> bool:
-        if self.deadline is not None and self._heard:
-            # Time in which the worker could run and got no core is not held against it.
-            waited = waited_for_a_core(self._pid) - self._waited
-            longest = self._heard + _AT_MOST * self._limit
-            self.deadline = min(self._heard + self._limit + max(0.0, waited), longest)
         # What is written below Python goes to a file, which must not fill the disk. A
         # character takes up to four bytes; what is over the limit by less than this is
         # found when the cell has ended.
@@ -177,7 +135,6 @@ class ChapterTask(Task):
                 device_count=facts["device_count"],
                 **_versions(self._names_jax or "jax" in facts["modules"]),
             ),
-            leading=self._leading,
             results=tuple(self._results),
         )
 
@@ -216,10 +173,7 @@ class ChapterTask(Task):
                 self.chapter.path, line, f"a value in the text {what}", hint, detail
             )
         if cell is None:
-            leading = self.chapter.leading
-            line = leading[0].line if leading else 1
-            who = "a value above the first cell" if leading else "the chapter"
-            return PageError(self.chapter.path, line, f"{who} {what}", hint, detail)
+            return PageError(self.chapter.path, 1, f"the chapter {what}", hint, detail)
         who = f"cell {cell.number}"
         if self._phase == "end":
             who = "the end of the chapter"
@@ -241,18 +195,6 @@ def source_date() -> int | None:
             "    → it is a number of seconds since 1970"
         )
     return int(epoch)
-
-
-def sets_what_imports_read(chapter: Chapter) -> bool:
-    """Whether a cell seems to set a variable that libraries read when imported.
-
-    If this is wrong, the worker notices, and the chapter is started once more.
-    """
-    sources = [cell.source for cell in chapter.cells]
-    return any(
-        _SETS.search(source) and any(name in source for name in READ_AT_IMPORT)
-        for source in sources
-    )
 
 
 def _cause(status: int | None) -> str:

@@ -21,8 +21,8 @@ class Outputs:
     than one large one.
     """
 
-    def __init__(self, limit: int, image_limit: int = 50_000_000) -> None:
-        self.limit, self.image_limit = limit, image_limit
+    def __init__(self, limit: int) -> None:
+        self.limit, self.image_limit = limit, 50 * limit
         self.clear()
 
     def clear(self) -> None:

@@ -13,8 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 
 from .channel import Channel, Message
-from .jobs import Job
-from .workers import Worker, Workers
+from .workers import Job, Worker, Workers
 
 #: How long a worker may take before it says its first word (seconds).
 _TO_START = 120.0

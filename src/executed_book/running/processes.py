@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import fcntl
 import os
 import shutil
 import signal
@@ -27,7 +26,7 @@ _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _IS_LINUX = sys.platform == "linux"
 
 #: How the folders of runs are called, below the system's temporary one.
-_PREFIX = "executed-book-run-"
+_PREFIX = "executed-book-"
 
 
 def die_with_parent() -> None:
@@ -73,18 +72,6 @@ def memory_of(pid: int) -> int:
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
-def waited_for_a_core(pid: int) -> float:
-    """How long one thread of a process has waited for a core, at most (seconds).
-
-    It is 0 where the system does not say.
-    """
-    waited = [0]
-    for file in Path(f"/proc/{pid}/task").glob("*/schedstat"):
-        with contextlib.suppress(OSError):  # the thread has ended meanwhile
-            waited.append(int(file.read_text("ascii").split()[1]))
-    return max(waited) / 1e9
-
-
 def end_descendants(patience: float = 5.0) -> None:
     """Kill every descendant of this process, and wait until there are none.
 
@@ -108,17 +95,11 @@ def _wait(pid: int, give_up: float) -> None:
 
 @contextlib.contextmanager
 def run_folder() -> Iterator[Path]:
-    """A temporary folder that is removed with its owner.
-
-    Its owner holds a lock on it, so folders of owners that were killed are known by
-    being unlocked; those are removed here, also where a removal was itself cut off.
-    """
+    """A temporary folder that is removed with its owner."""
     with contextlib.ExitStack() as stack:
         with _interrupts_wait():
             # Looking for the system's folder leaves a file of its own if cut off.
-            _sweep(Path(tempfile.gettempdir()))
-            folder, lock = _new_folder()
-            stack.callback(os.close, lock)
+            folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
             stack.callback(_remove, folder)
         yield folder
 
@@ -132,18 +113,6 @@ def _interrupts_wait() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _new_folder() -> tuple[Path, int]:
-    while True:
-        folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
-        # Before it is locked, who begins beside us may take it for a killed owner's.
-        with contextlib.suppress(FileNotFoundError):
-            lock = os.open(folder, os.O_RDONLY)
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if folder.exists():
-                return folder, lock
-            os.close(lock)
-
-
 def _remove(folder: Path, patience: float = 2.0) -> None:
     """Remove it, also while a process that was killed still writes there (seconds)."""
     give_up = time.monotonic() + patience
@@ -152,16 +121,3 @@ def _remove(folder: Path, patience: float = 2.0) -> None:
         if not folder.exists() or time.monotonic() > give_up:
             return
         time.sleep(0.05)
-
-
-def _sweep(parent: Path) -> None:
-    for folder in parent.glob(f"{_PREFIX}*"):
-        with contextlib.suppress(OSError):  # another's, a link, or gone by now
-            lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-            try:
-                if os.fstat(lock).st_uid == os.getuid():
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    # Once: what cannot be removed must not hold up every start.
-                    shutil.rmtree(folder, ignore_errors=True)
-            finally:
-                os.close(lock)

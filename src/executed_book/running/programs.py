@@ -7,12 +7,10 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from .channel import Message
-from .jobs import ProgramJob
+from .channel import BELOW, Message
 from .pool import Task
 from .processes import memory_of
 from .script import RAISED
-from .server import BELOW
 from .workers import Worker
 
 #: A program may write this much before it is ended (characters).
@@ -64,9 +62,9 @@ class ProgramTask(Task):
         self._pid, self._stopped = 0, ""
         self.ran: Ran | None = None
 
-    def job(self) -> ProgramJob:
+    def job(self) -> str:
         self._began = time.monotonic()
-        return ProgramJob(self.text)
+        return self.text
 
     def hear(self, message: Message) -> None:
         self.deadline = time.monotonic() + self._limit

@@ -68,9 +68,8 @@ class KeptRuns:
             ]
             for cell in chapter.cells
         ]
-        leading = [value.expression for value in chapter.leading]
         settings = self._settings
         style = sorted((k, str(v)) for k, v in settings.figure_style.items())
         shown = [settings.figures, style, settings.folder]
-        about = (chapter.docname, chapter.platform, cells, leading, shown)
+        about = (chapter.docname, chapter.platform, cells, shown)
         return digest([*about, self._environment])

@@ -26,6 +26,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from .channel import BELOW
 from .processes import adopt_orphans, children, die_with_parent, end_descendants
 
 #: Imported once, so that no worker has to; what is not installed is left out.
@@ -37,9 +38,6 @@ PRELOAD = (
     "matplotlib_inline.backend_inline",
     "IPython.core.interactiveshell",
 )
-
-#: What the worker writes below Python goes to these files in its folder.
-BELOW = {1: "below-stdout", 2: "below-stderr"}
 
 _POLL = 0.02  # seconds, where the system cannot wake us
 

@@ -23,7 +23,7 @@ from .fingerprint import Depends, holds
 KEEP_SECONDS = 30 * 24 * 3600
 
 #: What an entry depends on that needs nothing besides what its name says.
-NOTHING: Depends = {"distributions": {}, "files": {}, "folders": {}, "variables": {}}
+NOTHING: Depends = {"distributions": {}, "files": {}, "folders": {}}
 
 #: What is kept: an object of JSON. What it holds is its keeper's; two names are ours,
 #: `depends` (see `Depends`) and, when it is read back, `seal`.
@@ -80,7 +80,7 @@ class Store:
         """Remove the entries that no build has used for a month, and no other file."""
         before = time.time() - KEEP_SECONDS
         for path in self.folder.glob("*.json"):
-            if _ENTRY.fullmatch(path.name) and _time(path) < before and _sealed(path):
+            if _ENTRY.fullmatch(path.name) and _time(path) < before:
                 with contextlib.suppress(OSError):  # another build was faster
                     path.unlink()
 
@@ -96,11 +96,3 @@ def _time(path: Path) -> float:
         return path.stat().st_mtime
     except OSError:  # another build removed it
         return float("inf")
-
-
-def _sealed(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            return re.fullmatch(rb"[0-9a-f]{64}\n", file.read(65)) is not None
-    except OSError:
-        return False

@@ -12,18 +12,18 @@ wait: `{"at": "cell", "number": 3}`. Before each cell it asks for the machine
 from __future__ import annotations
 
 import os
+import pickle
 import socket
 import sys
 import traceback
 from pathlib import Path
 from typing import Any
 
-from ..model import CellResult, to_plain
-from .channel import Channel
-from .jobs import ChapterJob, ProgramJob, read_job
+from ..model import CellResult, Chapter, to_plain
+from ..settings import Settings
+from .channel import BELOW, JOB, Channel
 from .outputs import OutputLimit, Outputs
 from .processes import die_with_parent
-from .server import BELOW
 from .stderr import told_apart
 from .surroundings import Uses, note_uses
 
@@ -36,23 +36,26 @@ _FORKED = "a forked process went on past the end of the cell; end it with os._ex
 
 def work(folder: Path, channel: int) -> None:
     """Do the job in `folder`, speak over `channel`, and end this process."""
-    job = read_job(folder)
+    job: tuple[Chapter, Settings] | str
+    job = pickle.loads((folder / JOB).read_bytes())
     place = folder / "work"
     place.mkdir()
-    os.chdir(getattr(job, "place", None) or place)
+    if not isinstance(job, str) and job[1].folder == "page":
+        place = job[0].path.parent
+    os.chdir(place)
     os.environ["IPYTHONDIR"] = str(folder)  # no profile of the user's is read
     # As at a prompt: modules beside the page are found, and there are no arguments.
     sys.argv = [""]
     if sys.path[:1] != [""]:
         sys.path.insert(0, "")
     link = Channel(socket.socket(fileno=channel))
-    if isinstance(job, ProgramJob):
+    if isinstance(job, str):
         from .script import run_program
 
         link.send(at="program", pid=os.getpid())
-        run_program(job.text, folder)
+        run_program(job, folder)
     try:
-        _Chapter(job, folder, link).run()
+        _Chapter(*job, folder, link).run()
     except BaseException:
         # Our own fault, or a chapter that broke the shell itself: say so above, since
         # nobody sees this process's stderr.
@@ -68,30 +71,32 @@ _NOTHING = to_plain(CellResult())
 class _Chapter:
     """A chapter while it runs."""
 
-    def __init__(self, job: ChapterJob, folder: Path, link: Channel) -> None:
-        self._job, self._link = job, link
+    def __init__(
+        self, chapter: Chapter, settings: Settings, folder: Path, link: Channel
+    ) -> None:
+        self._chapter, self._link = chapter, link
         self._owner = os.getpid()
         self._below = {n: (folder / name).open("r+b") for n, name in BELOW.items()}
-        if job.platform:
-            _choose_platform(job.platform)
+        if chapter.platform:
+            _choose_platform(chapter.platform)
         from .shell import Shell
 
-        outputs = Outputs(job.output_limit, job.image_limit)
-        self._shell = Shell(job.docname, outputs, job.figures, job.style)
+        outputs = Outputs(settings.output_limit)
+        figures = "png" if settings.figures == "png" else "svg"
+        self._shell = Shell(chapter.docname, outputs, figures, settings.figure_style)
         if not (folder / "fresh").exists():
             _note_late_settings(link)
-        self._uses = note_uses(Path(job.project))
+        self._uses = note_uses(settings.project)
 
     def run(self) -> None:
         """Run all cells; a cell that fails does not end the chapter."""
-        self._link.send(at="leading", pid=self._owner)
-        leading = self._shell.evaluate(self._job.leading)
-        self._link.send(at="led", values=[to_plain(value) for value in leading])
-        for number, cell in enumerate(self._job.cells, 1):
-            if cell.skipped:
+        self._link.send(at="begin", pid=self._owner)
+        for cell in self._chapter.cells:
+            number = cell.number
+            if cell.is_skipped:
                 self._link.send(at="result", number=number, result=_NOTHING)
                 continue
-            self._link.send(at="turn", measured=cell.measured)
+            self._link.send(at="turn", measured="measured" in cell.tags)
             if self._link.receive() is None:
                 return
             self._link.send(at="cell", number=number)
@@ -100,7 +105,7 @@ class _Chapter:
             log = self._collect_below()
             result = self._shell.result(seconds, failure, ())
             self._link.send(at="values", number=number)
-            values = self._shell.evaluate(cell.expressions)
+            values = self._shell.evaluate(value.expression for value in cell.values)
             result = CellResult(result.outputs, seconds, result.failure, values, log)
             self._link.send(at="result", number=number, result=to_plain(result))
         self._link.send(at="end")
@@ -181,7 +186,6 @@ def _facts(uses: Uses) -> dict[str, Any]:
         "uses": {
             "files": sorted(uses.files),
             "folders": sorted(uses.folders),
-            "variables": uses.variables,
         },
     }
 

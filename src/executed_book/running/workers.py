@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import pickle
 import select
 import shutil
 import signal
@@ -16,10 +17,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from ..errors import BookError
-from .channel import Channel
-from .jobs import Job, write_job
+from ..model import Chapter
+from ..settings import Settings
+from .channel import BELOW, JOB, Channel
 from .processes import run_folder
-from .server import BELOW, python_running
+from .server import python_running
+
+#: A chapter to run cell by cell, or the text of a program to run as a whole.
+Job = tuple[Chapter, Settings] | str
 
 #: Set for the processes that do the work, unless the caller chose otherwise.
 DEFAULTS = {"JAX_PLATFORMS": "cpu", "MPLBACKEND": "agg"}
@@ -155,7 +160,7 @@ class Workers:
         """
         folder = self._run / str(len(self._started) + 1)
         folder.mkdir()
-        write_job(job, folder)
+        (folder / JOB).write_bytes(pickle.dumps(job))
         # Elsewhere than on Linux nothing is imported before the fork: see `server`.
         if fresh or sys.platform != "linux":
             (folder / "fresh").touch()

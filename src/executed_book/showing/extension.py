@@ -26,7 +26,6 @@ from ..model import Chapter
 from ..reading.chapters import read_page
 from ..running.fingerprint import digest, file_digest
 from ..settings import OPTIONS, PREFIX, Settings, from_text, settings_of
-from .changes import changed_pages, note_contents
 from .images import setup_images
 from .notebook import Notebook, notebook_of, stored_notebook, unexecuted_notebook
 from .receipts import setup_receipts
@@ -94,7 +93,7 @@ class Showing:
         changed: set[str],
         removed: set[str],
     ) -> list[str]:
-        """Execute what must be, and name the pages that are others than before."""
+        """Execute what must be, and name the pages that gave something else before."""
         if self.book is None:
             try:
                 self.book = _executed(app)
@@ -109,7 +108,7 @@ class Showing:
         if getattr(env, "executed_book_counts", None) != self.counts:
             other |= {page.docname for page in self.book.texts if page.has_counts}
         env.executed_book_counts = self.counts  # type: ignore[attr-defined]
-        return sorted(other | changed_pages(env))
+        return sorted(other)
 
     def end_page(self, app: Sphinx, doctree: nodes.document) -> None:
         """Stamp the page with when and where it ran."""
@@ -117,10 +116,6 @@ class Showing:
         if page is not None:
             sections = [n for n in doctree.children if isinstance(n, nodes.section)]
             (sections[-1] if sections else doctree).append(stamp(page))
-
-    def note_contents(self, app: Sphinx, env: BuildEnvironment) -> None:
-        """Remember what the pages were made from."""
-        note_contents(env)
 
     def offer_downloads(
         self,
@@ -175,15 +170,10 @@ class Showing:
         texts = [markdown_of(readable_page)]
         page = self.page(docname)
         if page is not None:
-            files = {**_downloads(docname), **files}
+            files = {"Notebook (.ipynb)": f"_downloads/{docname}.ipynb", **files}
             beside = self._needed(page, "offer_also")
             first = self._install_line(page)
-            notebook = notebook_of_page(page.executed, readable_page, first)
-            if page.snippets.script:
-                texts = [notebook, page.snippets.script, *texts]
-            else:  # it was run, and fails
-                texts = [notebook, *texts]
-                Path(app.outdir, files.pop(_SCRIPT)).unlink(missing_ok=True)
+            texts.insert(0, notebook_of_page(page.executed, readable_page, first))
         for path, text in zip(files.values(), texts, strict=True):
             write_whole(Path(app.outdir, path), text)
         return files | {f"{name} (to install)": f"_downloads/{name}" for name in beside}
@@ -330,17 +320,6 @@ def _name_plainly(buttons: list[dict[str, Any]]) -> None:
         button["text"] = names.get(button.get("label", ""), button["text"])
 
 
-_SCRIPT = "Script (.py)"
-
-
-def _downloads(docname: str) -> dict[str, str]:
-    """A chapter's files to download, by what they are called."""
-    return {
-        "Notebook (.ipynb)": f"_downloads/{docname}.ipynb",
-        _SCRIPT: f"_downloads/{docname}.py",
-    }
-
-
 def setup_extension(app: Sphinx) -> None:
     """Execute the book when Sphinx starts reading, and render what came of it."""
     showing = Showing(app)
@@ -361,7 +340,6 @@ def setup_extension(app: Sphinx) -> None:
     app.connect("builder-inited", showing.add_static_files)
     app.connect("env-get-outdated", showing.outdated)
     app.connect("doctree-read", showing.end_page)
-    app.connect("env-updated", showing.note_contents)
     app.connect("html-page-context", showing.offer_downloads, priority=900)
     setup_reproducible(app)
     setup_images(app)

@@ -39,7 +39,7 @@ def pinned_once(tmp_path_factory):
     )
     output = book.done("pin")
     assert "+| x is 3" in output, "what is accepted is shown"
-    assert "3 cells: 2 give the same every time, 1 are marked" in output
+    assert "3 cells; " in output
     return book
 
 
@@ -94,19 +94,6 @@ def test_what_differs_fails_at_its_line(pinned, changes):
         assert [word for word in words if word not in said] == []
 
 
-def test_rounding_is_tolerated(pinned):
-    replace(pins(pinned), "0.42857142857142855", "0.428571")
-    pinned.executed()
-
-
-def test_an_output_that_changes_by_itself_cannot_be_pinned(pinned):
-    pinned.chapter("one", "import time\nprint(time.time_ns())")
-    before = pins(pinned).read_text()
-    output = pinned.refused("pin")
-    assert "docs/one.md:9: cell 1 gave two outputs in two runs" in output
-    assert pins(pinned).read_text() == before
-
-
 # -- one run at a time
 
 
@@ -139,18 +126,6 @@ def test_any_output_can_be_pinned(tmp_path, output):
     assert told(tmp_path, made, result, pinned=page) == []
     other = gave(printed(output + "other"))
     assert len(told(tmp_path, made, other, pinned=page)) == 1
-
-
-def test_values_above_the_first_cell_are_pinned_too(tmp_path):
-    value = Value("value", "x", 3)
-    made = chapter("x", leading=(value, Value("measured", "t", 4)))
-    run = {"leading": (ValueResult("7"), ValueResult("0.1"))}
-    page = accepted_page(executed(made, gave(), **run))
-    assert page.cells[0] == pin("", "{value} x = 7")
-    write_page(page, stored_path(tmp_path, CPU.jax, "one"))
-    other = executed(made, gave(), leading=(ValueResult("8"), ValueResult("0.2")))
-    [error] = check_pins(other, tmp_path)
-    assert (error.line, error.message) == (1, "cell 0 does not give what is pinned")
 
 
 def test_what_varies_is_pinned_without_its_output(tmp_path):

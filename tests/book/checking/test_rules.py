@@ -13,7 +13,7 @@ from executed_book.errors import PageError
 from executed_book.model import Cell, CellResult, Failure, Sentence, Value, ValueResult
 from executed_book.settings import RULES
 
-from ..made import GPU, chapter, executed, figure, gave, printed, raised, shown
+from ..made import chapter, executed, figure, gave, printed, raised, shown
 
 
 def wrong(cell: Cell | str, result: CellResult, *rules: str, **run: Any) -> list[str]:
@@ -62,12 +62,6 @@ def test_what_needs_a_failed_cell_is_told_with_it():
     assert spoilt == {1, 2, 3, 4}
 
 
-def test_many_cells_that_need_a_failed_one_are_told_as_ranges():
-    made = executed(chapter(*"abcdef"), raised(), *[gave()] * 5)
-    [error], _ = failed(made, needing(c2={1}, c3={1}, c4={1}, c6={1}))
-    assert error.message.endswith(": cells 2–4, 6")
-
-
 def test_what_is_needed_is_only_asked_once_a_cell_has_failed():
     def never(number: int) -> set[int]:
         raise AssertionError(number)
@@ -89,14 +83,6 @@ def test_printing_too_much_cannot_be_announced():
     made = executed(chapter(Cell(1, "x", 7, may_raise=True)), over)
     [error], _ = failed(made, needing())
     assert (error.line, error.message) == (7, "cell 1 printed over 1,000 characters")
-
-
-def test_where_a_cell_is_known_to_fail_it_spoils_others_and_is_not_told():
-    known = Cell(1, "x", 1, fails_on="gpu: no kernel")
-    made = executed(chapter(known, "y"), raised(), raised(), provenance=GPU)
-    assert failed(made, needing(c2={1})) == ([], {1, 2})
-    [error], _ = failed(executed(chapter(known), raised()), needing())
-    assert error.message == "cell 1 raised ValueError"
 
 
 @pytest.mark.parametrize(
@@ -212,15 +198,10 @@ def test_a_figure_and_its_text_belong_together():
 
 
 def test_values_that_could_not_be_had():
-    value, late = Value("value", "y", 12), Value("value", "z", 2)
+    value = Value("value", "y", 12)
     bad = ValueResult(error="NameError: y")
-    made = executed(
-        chapter(Cell(1, "x", 5, values=(value,)), leading=(late,)),
-        gave(values=(bad,)),
-        leading=(bad,),
-    )
+    made = executed(chapter(Cell(1, "x", 5, values=(value,))), gave(values=(bad,)))
     assert [(e.line, e.message) for e in check_run(made, ())] == [
-        (2, "the value 'z' could not be had: NameError: y"),
         (12, "the value 'y' could not be had: NameError: y"),
     ]
 
@@ -229,12 +210,6 @@ def test_spoilt_cells_are_not_looked_at():
     made = executed(chapter("x", "y"), WARNED, WARNED)
     errors = check_run(made, ["stderr"], spoilt={1})
     assert [error.line for error in errors] == [20]
-
-
-def test_cells_that_are_to_fail_here_are_not_looked_at():
-    fails = Cell(1, "x", 5, fails_on="gpu: no kernel")
-    assert wrong(fails, WARNED, "stderr", provenance=GPU) == []
-    assert len(wrong(fails, WARNED, "stderr")) == 1
 
 
 def measured(source: str, tag: str = "measured") -> Cell:

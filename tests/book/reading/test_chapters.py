@@ -43,9 +43,11 @@ def test_values_belong_to_the_cell_above_them(tmp_path):
         "{value}`a` first\n\n```{code-cell}\na = 1\n```\n\nIt is {value}`a +\n1`.\n\n"
         "- {measured}`b:.1f`\n\n```{code-cell}\n2\n```\n"
     )
-    chapter = read(tmp_path, text).chapter
+    reading = read(tmp_path, text)
+    chapter, [error] = reading.chapter, reading.errors
     assert chapter is not None
-    assert [(v.expression, v.line) for v in chapter.leading] == [("a", 4)]
+    assert error.line == 4
+    assert error.message == "the value 'a' stands above the first cell"
     first, second = chapter.cells
     assert [(v.role, v.expression, v.line) for v in first.values] == [
         ("value", "a + 1", 10),
@@ -71,16 +73,6 @@ def test_sentences_are_read_on_pages_of_either_kind(tmp_path):
     for text in ("Every one. {check}`a`\n", FRONT + "Every one. {check}`a`\n"):
         [sentence] = read(tmp_path, text).sentences
         assert (sentence.text, sentence.checks) == ("Every one.", ("a",))
-
-
-def test_a_role_that_needs_a_running_kernel_is_refused(tmp_path):
-    reading = read(tmp_path, FRONT + "\nIt is {eval}`x`.\n")
-    [(line, message, hint)] = told(reading)
-    assert (line, message) == (
-        5,
-        "{eval}`x` asks a running kernel, and there is none",
-    )
-    assert "write {value}`x`" in hint
 
 
 def test_a_cell_may_stand_in_a_file_of_its_own(tmp_path):
@@ -138,21 +130,24 @@ def test_what_is_no_notebook_is_told(tmp_path):
     assert reading.chapter is None
 
 
-def test_a_notebook_in_another_language_is_refused_with_a_way_to_show_it(tmp_path):
+def test_a_page_in_another_language_is_refused_with_a_way_to_show_it(tmp_path):
     metadata = {"kernelspec": {"name": "ir", "language": "R"}}
     text = json.dumps({"nbformat": 4, "metadata": metadata, "cells": []})
-    [error] = read(tmp_path, text, name="one.ipynb").errors
-    assert error.message == "its cells are written in R"
-    assert "nb_execution_excludepatterns" in error.hint
+    page = "---\nfile_format: mystnb\nkernelspec: {name: ir, language: R}\n---\n"
+    errors = read(tmp_path, text, name="one.ipynb").errors
+    for error in [*errors, *read(tmp_path, page).errors]:
+        assert error.message == "its cells are written in R"
+        assert "nb_execution_excludepatterns" in error.hint
+    assert len(errors) == 1
 
 
 def test_everything_that_is_wrong_is_told_and_the_chapter_is_still_read(tmp_path):
     text = (
-        "---\nfile_format: mystnb\nkernelspec: {name: julia}\nexecuted_book: 5\n---\n"
+        "---\nfile_format: mystnb\nkernelspec: {name: mine}\nexecuted_book: 5\n---\n"
         "```{code-cell}\n:raises: 'Oh no'\nx\n```\n"
     )
     reading = read(tmp_path, text)
-    assert [line for line, *_ in told(reading)] == [3, 4, 6]
+    assert [line for line, *_ in told(reading)] == [4, 6]
     assert reading.chapter is not None
 
 

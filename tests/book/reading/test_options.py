@@ -12,7 +12,6 @@ from executed_book.errors import PageError
 from executed_book.reading.markdown import Stretch
 from executed_book.reading.options import (
     cell_options,
-    check_kernel,
     executes,
     front_matter,
     line_of,
@@ -70,16 +69,6 @@ def test_the_line_that_begins_with_a_word():
     assert line_of(text, "kernel") == 1
 
 
-def test_only_our_kernel_is_known():
-    text = "---\nx: 1\nkernelspec: k\n"
-    for said in (None, {}, {"name": "python3"}):
-        assert list(check_kernel({"kernelspec": said}, text, PAGE)) == []
-    [error] = check_kernel({"kernelspec": {"name": "julia"}}, text, PAGE)
-    assert (error.line, error.message) == (3, "unknown kernel 'julia'")
-    [error] = check_kernel({"kernelspec": "python3"}, text, PAGE)
-    assert error.message == "'kernelspec: python3' is not a mapping"
-
-
 @pytest.mark.parametrize(
     ("metadata", "limit", "platform"),
     [
@@ -123,8 +112,7 @@ def test_what_a_page_may_not_ask(said):
 
 
 def options(is_strict: bool = True, **said: Any) -> tuple[dict[str, Any], list[str]]:
-    named = {name.replace("_", "-"): value for name, value in said.items()}
-    stretch = Stretch("code", "x", 5, fence=4, options=named)
+    stretch = Stretch("code", "x", 5, fence=4, options=said)
     fields, errors = cell_options(stretch, PAGE, is_strict)
     assert all(error.line == 4 for error in errors)
     return fields, [f"{error.message}\n{error.hint}" for error in errors]
@@ -137,8 +125,6 @@ def test_options_become_the_fields_of_a_cell():
         warns="UserWarning",
         alt="A line",
         check="carry-type",
-        no_program="it is about the shell",
-        fails_on="gpu, tpu: no such kernel",
         needs="x, first-step",
     )
     assert errors == []
@@ -149,10 +135,7 @@ def test_options_become_the_fields_of_a_cell():
         "warns": "UserWarning",
         "alt": "A line",
         "check": "carry-type",
-        "no_program": "it is about the shell",
-        "fails_on": "gpu, tpu: no such kernel",
         "needs": ("x", "first-step"),
-        "needs_not": (),
         "may_raise": True,
         "is_skipped": True,
     }
@@ -181,19 +164,11 @@ def test_tags_are_a_list_or_words(tags):
         ({"warns": "Oh no"}, "option 'warns' is 'Oh no'"),
         ({"check": "Carry"}, "option 'check' is 'Carry'\nname it in small letters"),
         ({"check": "a-"}, "option 'check' is 'a-'"),
-        ({"fails_on": "gpu"}, "option 'fails-on' is 'gpu'\nwrite it as :fails-on: "),
-        ({"fails_on": "gpu: "}, "option 'fails-on' is 'gpu: '"),
     ],
 )
 def test_what_a_cell_may_not_say(said, words):
     _, [error] = options(**said)
     assert error.startswith(words)
-
-
-def test_what_other_programs_note_is_left_alone():
-    fields, errors = options(outputId="a", colab={}, id="b")
-    assert errors == []
-    assert fields["tags"] == frozenset()
 
 
 def test_unknown_options_matter_only_where_the_rule_holds():

@@ -78,16 +78,3 @@ It took 15 ms.
 It took 16 ms.
 """
     assert found(text) == [(10, "'13 ms'"), (16, "'15 ms'"), (19, "'16 ms'")]
-
-
-def test_values_are_found_after_directives_and_across_lines(book):
-    book.page(
-        "one",
-        "---\nfile_format: mystnb\n---\n\n# One\n\n```{code-cell}\nx = 3\n```\n\n"
-        "```{index} three\n```\n\nIt is {value}`x *\n2`, and\n{value}`x + y`.\n\n"
-        "```python\n# not {value}`z`\n```\n",
-    )
-    output = book.refused("execute")
-    assert "docs/one.md:16: the value 'x + y' could not be had: NameError" in output
-    assert "1 problem" not in output.replace("docs/one.md:16", "")
-    assert "'z'" not in output

@@ -12,11 +12,7 @@ import pytest
 
 from executed_book.errors import PageError
 from executed_book.model import Cell, Chapter, Value, to_plain
-from executed_book.running.chapters import (
-    ChapterTask,
-    Finished,
-    sets_what_imports_read,
-)
+from executed_book.running.chapters import ChapterTask, Finished
 from executed_book.running.progress import Progress
 from executed_book.settings import Settings
 
@@ -35,7 +31,6 @@ VALUE = Value("value", "x + 1", 15)
 CHAPTER = chapter(
     Cell(1, "x = 1", 10, values=(VALUE,)),
     Cell(2, "x", 20, tags=frozenset({"measured"})),
-    leading=(Value("value", "y", 3),),
 )
 
 
@@ -80,27 +75,7 @@ def test_every_message_gives_the_limit_of_a_cell_anew(monkeypatch):
     task.hears({"at": "values", "number": 1})
     assert task.deadline == 108.0
     own = Task(chapter("x", limit=60.0), cell_seconds=5.0)
-    assert own.hears({"at": "leading"}).deadline == 163.0
-
-
-def test_time_without_a_core_is_not_held_against_a_cell_up_to_a_bound(monkeypatch):
-    waited = [7.0]
-    place = "executed_book.running.chapters"
-    monkeypatch.setattr(f"{place}.time.monotonic", lambda: 100.0)
-    monkeypatch.setattr(f"{place}.waited_for_a_core", lambda pid: waited[0])
-    worker: Any = SimpleNamespace(wrote_below=lambda: 0)
-    task = Task(cell_seconds=5.0)
-    task.deadline = 220.0  # its first word may take longer than a cell
-    assert task.may_go_on(worker)
-    assert task.deadline == 220.0
-    task.hears({"at": "cell", "number": 1})
-    for seconds, deadline in [(7.0, 105.0), (9.5, 107.5), (1000.0, 120.0)]:
-        waited[0] = seconds
-        assert task.may_go_on(worker)
-        assert task.deadline == deadline
-    task.deadline = None  # it waits for its turn
-    assert task.may_go_on(worker)
-    assert task.deadline is None
+    assert own.hears({"at": "begin", "pid": 0}).deadline == 163.0
 
 
 def test_a_page_without_a_limit_is_never_late(monkeypatch):
@@ -147,8 +122,7 @@ def test_the_last_words_of_a_process_are_told():
 @pytest.mark.parametrize(
     ("messages", "line", "who"),
     [
-        ([], 3, "a value above the first cell"),
-        ([{"at": "leading"}], 3, "a value above the first cell"),
+        ([], 1, "the chapter"),
         ([{"at": "cell", "number": 1}], 10, "cell 1"),
         (
             [{"at": "cell", "number": 1}, {"at": "values", "number": 1}],
@@ -209,18 +183,3 @@ def test_cells_that_ran_before_the_end_are_looked_at():
     assert partial is not None
     assert [cell.number for cell, _ in partial] == [1]
     assert partial.run.provenance.platform == ""
-
-
-@pytest.mark.parametrize(
-    ("source", "sets"),
-    [
-        ("import os\nos.environ['JAX_ENABLE_X64'] = '1'", True),
-        ("%env MPLBACKEND=agg", True),
-        ("os.putenv('OMP_NUM_THREADS', '1')", True),
-        ("os.environ['HOME'] = '/'", False),
-        ("print('JAX_ENABLE_X64')", False),
-    ],
-)
-def test_which_chapters_start_in_a_fresh_interpreter(source, sets):
-    assert sets_what_imports_read(chapter("x = 1", source)) is sets
-    assert Task(chapter(source)).fresh is sets

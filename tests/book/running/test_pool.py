@@ -14,7 +14,6 @@ import pytest
 
 from executed_book.running import pool as module
 from executed_book.running.channel import Channel
-from executed_book.running.jobs import ProgramJob
 from executed_book.running.pool import Pool, Task
 from executed_book.running.workers import Worker
 
@@ -36,7 +35,7 @@ class Threads:
         ours, theirs = socket.socketpair()
         life, life_write = os.pipe()
         end_read, end = os.pipe()
-        script = SCRIPTS[job.text]
+        script = SCRIPTS[job]
 
         def work() -> None:
             channel = Channel(theirs)
@@ -50,7 +49,7 @@ class Threads:
             os.read(life, 1)
             os.close(life)
             theirs.close()
-            if job.text != "stuck":
+            if job != "stuck":
                 os.close(end)
             else:
                 self.left = end
@@ -101,8 +100,8 @@ class Said(Task):
         self.heard: list[str] = []
         self.ends: list[tuple[int | None, bool]] = []
 
-    def job(self) -> ProgramJob:
-        return ProgramJob(self.text)
+    def job(self) -> str:
+        return self.text
 
     def hear(self, message: dict[str, Any]) -> None:
         self.heard.append(message["at"])

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
 
-from executed_book.running.processes import run_folder, waited_for_a_core
+from executed_book.running.processes import run_folder
 
 
 @pytest.fixture
@@ -27,37 +25,6 @@ def test_a_folder_goes_when_what_it_is_for_fails(temporary):
     with pytest.raises(KeyError), run_folder():
         raise KeyError
     assert list(temporary.iterdir()) == []
-
-
-def left_behind(temporary: Path, name: str) -> Path:
-    folder = temporary / name
-    (folder / "1").mkdir(parents=True)
-    return folder
-
-
-def test_what_a_killed_owner_left_is_removed_and_what_is_in_use_is_not(temporary):
-    dead = left_behind(temporary, "executed-book-run-dead")
-    alive = left_behind(temporary, "executed-book-run-alive")
-    foreign = left_behind(temporary, "another-book")
-    link = temporary / "executed-book-run-link"
-    link.symlink_to(foreign)
-    lock = os.open(alive, os.O_RDONLY)
-    fcntl.flock(lock, fcntl.LOCK_EX)
-    with run_folder():
-        assert not dead.exists()
-    os.close(lock)
-    assert (alive / "1").exists()
-    assert (foreign / "1").exists()
-    assert link.is_symlink()
-
-
-def test_a_removal_that_was_cut_off_is_ended_at_the_next_start(temporary):
-    with run_folder() as folder:
-        (folder / "1").mkdir()
-    folder.mkdir()
-    (folder / "rest").touch()
-    with run_folder():
-        assert not folder.exists()
 
 
 def test_a_folder_goes_also_where_a_killed_process_still_wrote(temporary, monkeypatch):
@@ -147,21 +114,3 @@ def test_other_systems_are_asked_for_their_processes(monkeypatch):
         lambda *a, **k: subprocess.CompletedProcess(a, 0, listed),
     )
     assert processes.children() == [4711, 4712]
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says it")
-def test_who_shares_a_core_has_waited_and_who_sleeps_has_not():
-    core = f"import os; os.sched_setaffinity(0, {{{min(os.sched_getaffinity(0))}}})\n"
-    spinning = [sys.executable, "-c", f"{core}while True: pass"]
-    sleeping = [sys.executable, "-c", "import time; time.sleep(60)"]
-    processes = [subprocess.Popen(c) for c in (spinning, spinning, sleeping)]
-    try:
-        time.sleep(1.5)
-        *spun, slept = (waited_for_a_core(process.pid) for process in processes)
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
-    assert max(spun) > 0.3, "two that spin on one core"
-    assert slept < max(spun)
-    assert waited_for_a_core(processes[0].pid) == 0, "it has ended"

@@ -90,7 +90,7 @@ def test_output_is_shown_as_on_a_page(fields, shown):
 
 def test_what_a_program_did_is_read_from_its_folder(tmp_path):
     task = ProgramTask("print(1)", limit=5.0)
-    assert task.job().text == "print(1)"
+    assert task.job() == "print(1)"
     (tmp_path / "below-stdout").write_bytes(b"1\xff\n")
     (tmp_path / "raised.json").write_text('"KeyError: 1"')
     worker = SimpleNamespace(folder=tmp_path, wrote_below=lambda: 16_000_000)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import socket
 import subprocess
 from pathlib import Path
@@ -9,29 +10,36 @@ from typing import Any
 
 import pytest
 
-from executed_book.running.channel import Channel
-from executed_book.running.jobs import CellJob, ChapterJob, write_job
-from executed_book.running.server import BELOW, python_running
+from executed_book.model import Cell, Chapter, Value
+from executed_book.running.channel import BELOW, JOB, Channel
+from executed_book.running.server import python_running
 from executed_book.running.workers import worker_environment
+from executed_book.settings import Settings
 
+from ..made import chapter
+
+VALUES = (Value("value", "x * 2", 15), Value("value", "y", 16))
 CELLS = (
-    CellJob("import os, sys\nx = 2\nprint(x)\nx + 1", expressions=("x * 2", "y")),
-    CellJob("print('skipped')", skipped=True),
-    CellJob("os.write(1, b'below\\n')\n1 / 0", measured=True),
-    CellJob("open('data.txt').read(), sys.argv, sys.path[0]"),
+    Cell(1, "import os, sys\nx = 2\nprint(x)\nx + 1", 10, values=VALUES),
+    Cell(2, "print('skipped')", 20, is_skipped=True),
+    Cell(3, "os.write(1, b'below\\n')\n1 / 0", 30, tags=frozenset({"measured"})),
+    Cell(4, "open('data.txt').read(), sys.argv, sys.path[0]", 40),
 )
 
 
-def talk(folder: Path, job: ChapterJob, turns: int = 9) -> list[dict[str, Any]]:
+def talk(
+    run: Path, made: Chapter, turns: int = 9, runs_in: str = "page"
+) -> list[dict[str, Any]]:
     """All that a worker says that gets its turn so many times."""
-    folder.mkdir()
-    write_job(job, folder)
-    (folder / "fresh").touch()
+    run.mkdir()
+    settings = Settings(run.parent / "docs", run / "cache", folder=runs_in)
+    (run / JOB).write_bytes(pickle.dumps((made, settings)))
+    (run / "fresh").touch()
     ours, theirs = socket.socketpair()
-    files = [(folder / name).open("a+b") for name in BELOW.values()]
+    files = [(run / name).open("a+b") for name in BELOW.values()]
     channel = Channel(ours)
     process = subprocess.Popen(
-        [*python_running("worker"), str(folder), str(theirs.fileno())],
+        [*python_running("worker"), str(run), str(theirs.fileno())],
         pass_fds=[theirs.fileno()],
         stdin=subprocess.DEVNULL,
         stdout=files[0],
@@ -60,15 +68,13 @@ def said(tmp_path_factory) -> list[dict[str, Any]]:
     root = tmp_path_factory.mktemp("worker")
     (root / "docs").mkdir()
     (root / "docs" / "data.txt").write_text("data")
-    job = ChapterJob(
-        "one", CELLS, ("1 + 1",), project=str(root), place=str(root / "docs")
-    )
-    return [{"root": root}, *talk(root / "run", job)]
+    made = chapter(*CELLS, path=root / "docs" / "one.md")
+    return [{"root": root}, *talk(root / "run", made)]
 
 
 def test_each_step_is_said_before_it_is_done(said):
     assert [m["at"] for m in said[1:]] == [
-        *("leading", "led"),
+        "begin",
         *("turn", "cell", "values", "result"),
         "result",
         *("turn", "cell", "values", "result"),
@@ -108,14 +114,13 @@ def test_a_worker_tells_where_it_ran_and_what_it_used(said):
 
 
 def test_a_worker_without_a_turn_ends(tmp_path):
-    said = talk(tmp_path / "run", ChapterJob("one", CELLS), turns=0)
-    assert [m["at"] for m in said] == ["leading", "led", "turn"]
+    said = talk(tmp_path / "run", chapter(*CELLS), turns=0, runs_in="empty")
+    assert [m["at"] for m in said] == ["begin", "turn"]
     assert list((tmp_path / "run" / "work").iterdir()) == []
 
 
 def test_a_chapter_that_breaks_the_shell_is_told_with_a_traceback(tmp_path):
     cell = "from IPython import get_ipython\nget_ipython().compile = None\n"
-    job = ChapterJob("one", (CellJob(cell), CellJob("1")))
-    said = talk(tmp_path / "run", job)
+    said = talk(tmp_path / "run", chapter(cell, "1"), runs_in="empty")
     assert said[-1]["at"] == "broken"
     assert "AttributeError: 'NoneType' object has no attribute" in said[-1]["text"]

@@ -14,7 +14,6 @@ import pytest
 from executed_book.errors import BookError
 from executed_book.running import workers as module
 from executed_book.running.channel import Channel
-from executed_book.running.jobs import ProgramJob
 from executed_book.running.workers import Worker, open_workers, worker_environment
 
 STEERED = ("PYTHONOPTIMIZE", "PYTHONWARNINGS", "FORCE_COLOR", "PYTHONHASHSEED")
@@ -66,7 +65,7 @@ def ends(tmp_path):
 
 def test_a_worker_goes_on_when_it_is_told_to(ends):
     ends.worker.go_on()
-    assert ends.theirs.recv(100) == b'{"at": "go"}\n'
+    assert ends.theirs.recv(100).endswith(b'{"at": "go"}')
     ends.theirs.close()
     ends.worker.go_on()  # one that has ended cannot, and that is no fault
 
@@ -131,7 +130,7 @@ def test_where_python_cannot_start_it_is_told_what_it_said(monkeypatch, code, sa
     )
     with open_workers() as workers:
         with pytest.raises(BookError) as caught:
-            workers.start(ProgramJob("1"))
+            workers.start("1")
         folder = workers._run
     assert str(caught.value) == f"Python cannot import what chapters need:\n{said}"
     assert not folder.exists()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -44,7 +43,7 @@ def showing(tmp_path: Path) -> Showing:
     chapter = read_page(source / "one.md", Settings(source, source)).chapter
     assert chapter is not None
     ran = executed(chapter, gave(printed("a\n")), seal="s")
-    page = ExecutedPage(ran, Snippets([None], "print(1)\n"))
+    page = ExecutedPage(ran, Snippets([None]))
     app: Any = SimpleNamespace(srcdir=source, outdir=tmp_path / "html")
     app.config = SimpleNamespace(
         html_baseurl="",
@@ -142,34 +141,20 @@ def offered(showing: Showing, docname: str, body: str | None) -> dict[str, Any]:
     return context
 
 
-def test_a_chapter_can_be_taken_in_three_forms(showing, tmp_path):
+def test_a_chapter_can_be_taken_in_two_forms(showing, tmp_path):
     context = offered(showing, "one", "<h1>One</h1>")
     assert context["downloads"] == {
         "Notebook (.ipynb)": "_downloads/one.ipynb",
-        "Script (.py)": "_downloads/one.py",
         "Markdown (.md)": "_downloads/one.md",
     }
     folder = tmp_path / "html" / "_downloads"
     assert (folder / "one.md").read_text() == "# One\n"
-    assert (folder / "one.py").read_text() == "print(1)\n"
     [_, cell] = json.loads((folder / "one.ipynb").read_text())["cells"]
     assert cell["outputs"] == [printed("a\n")]
     first, *_, last = context["header_buttons"][1]["buttons"]
     assert first["url"] == "../_downloads/one.ipynb"
     assert last["text"] == "Print, or save as PDF"
     assert context["header_buttons"][0] == {"label": "other"}
-
-
-def test_a_script_that_fails_is_not_offered_any_more(showing, tmp_path):
-    offered(showing, "one", "<h1>One</h1>")
-    page = showing.book.pages["one"]
-    snippets = replace(page.snippets, script="")
-    showing.book.pages["one"] = ExecutedPage(page.executed, snippets)
-    downloads = offered(showing, "one", "<h1>One</h1>")["downloads"]
-    assert list(downloads) == ["Notebook (.ipynb)", "Markdown (.md)"]
-    folder = tmp_path / "html" / "_downloads"
-    assert not (folder / "one.py").exists()
-    assert (folder / "one.md").read_text() == "# One\n"
 
 
 def test_another_page_is_text_alone_and_what_is_no_page_is_nothing(showing, tmp_path):

@@ -27,7 +27,7 @@ PARTS = (
     Prose("# One", 4),
     Cell(1, "x = 1\nx", 8, check="odd", tags=frozenset({"check"})),
     Prose("raw", 12, kind="raw", options={"format": "html"}),
-    Cell(2, "!ls", 20, no_program="It is the shell's."),
+    Cell(2, "!ls", 20),
 )
 CHAPTER = chapter(
     parts=PARTS,
@@ -41,7 +41,7 @@ VALUE = {**shown("1"), "execution_count": 1}
 
 def page(**fields: Any) -> ExecutedPage:
     made = Programs(Page([SourceCell("x = 1\nx")]), "# Header").of(0)
-    snippets = Snippets([made, None], "", fields.pop("reasons", {}))
+    snippets = Snippets([made, None], fields.pop("reasons", {}))
     ran = executed(CHAPTER, gave(VALUE), gave(printed("a\n")))
     return ExecutedPage(ran, snippets, **fields)
 
@@ -105,7 +105,7 @@ def test_the_output_after_a_question_is_folded(text, is_folded):
     check = Cell(1, "assert 1", 8, tags=frozenset({"check"}))
     made = chapter(parts=(Prose(text, 4), check, Cell(2, "2", 12), Cell(3, "3", 16)))
     ran = executed(made, gave(), gave(shown("2")), gave(shown("3")))
-    asked = ExecutedPage(ran, Snippets([None] * 3, ""))
+    asked = ExecutedPage(ran, Snippets([None] * 3))
     folded = [
         "hide-output" in cell["metadata"]["tags"]
         for cell in notebook_of(asked, "Guess")["cells"][1:]
@@ -160,14 +160,14 @@ def test_records_follow_the_cell_that_they_are_of():
 )
 def test_options_have_their_looks_in_myst_nbs_terms(fields, metadata):
     ran = executed(chapter(Cell(1, "x", 5, **fields)), gave())
-    made = notebook_of(ExecutedPage(ran, Snippets([None], "")))
+    made = notebook_of(ExecutedPage(ran, Snippets([None])))
     assert made["cells"][0]["metadata"] == {**metadata, "program": None}
 
 
 def test_options_of_the_page_itself_do_not_change():
     options = {"mystnb": {"image": {"width": 3}}}
     made = chapter(Cell(1, "x", 5, alt="A", options=options))
-    notebook_of(ExecutedPage(executed(made, gave()), Snippets([None], "")))
+    notebook_of(ExecutedPage(executed(made, gave()), Snippets([None])))
     assert options == {"mystnb": {"image": {"width": 3}}}
 
 

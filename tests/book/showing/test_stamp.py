@@ -51,7 +51,7 @@ def text(page: ExecutedPage) -> str:
 def page(*cells: Cell | str, records: dict[int, list[Record]] | None = None):
     made = chapter(*cells)
     results = [gave(seconds=1.25) for _ in made.cells]
-    return ExecutedPage(executed(made, *results), Snippets([None], ""), records or {})
+    return ExecutedPage(executed(made, *results), Snippets([None]), records or {})
 
 
 def test_a_stamp_says_when_where_and_how_long():
