@@ -186,10 +186,18 @@ def test_a_failure_is_not_allowed_by_a_zero(book):
 # -- what a kept run depends on
 
 USES = {
+    "no variable, though it copies all": (
+        "import os\ncopied = {**os.environ}, os.environ.copy()\nlen(copied)",
+    ),
+    "a variable": ("import os", "print(os.environ.get('SOME_NAME'))"),
     "a file that may appear": (
         "try:\n    print(open(b'data.txt').read())\nexcept OSError:\n    print('none')",
     ),
     "whether a file is there": ("import os", "print(os.path.exists('data.txt'))"),
+    "whether a path is there": (
+        "from pathlib import Path",
+        "Path('data.txt').exists()",
+    ),
     "a folder": ("from pathlib import Path\nprint(sorted(Path().glob('*.txt')))",),
     "a file of a child's": ("!cat data.txt notes.txt",),
 }
@@ -205,6 +213,13 @@ def test_what_a_page_used_has_changed_so_it_runs_again(book, what):
     book.chapter("one", *USES[what])
     assert "1 to execute" in book.executed(SOME_OTHER="1")
     assert "0 to execute" in book.executed(SOME_OTHER="2")
+    if "copies" in what:
+        assert "0 to execute" in book.executed(SOME_NAME="1", HOME="/")
+        return
+    if what == "a variable":
+        assert "1 to execute" in book.executed(SOME_NAME="1")
+        assert "1 to execute" in book.executed(SOME_NAME="2")
+        return
     if what == "a file of a child's":
         (book.root / "docs" / "notes.txt").write_text("changed")
     else:

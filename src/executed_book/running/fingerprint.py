@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from .surroundings import Uses
-from .workers import DEFAULTS
+from .workers import DEFAULTS, worker_environment
 
 #: Environment variables with these prefixes change what JAX does or prints. (Python's
 #: own are the builder's: see `workers`.)
@@ -47,12 +47,14 @@ class Depends(TypedDict):
 
     `distributions` are packages with their versions, `files` are the project's, by
     their places in it, with the digests of what they held; None for what is not there.
-    `folders` are those that were listed, with the digests of the names in them.
+    `folders` are those that were listed, with the digests of the names in them, and
+    `variables` those of the environment that were looked up.
     """
 
     distributions: dict[str, str | None]
     files: dict[str, str | None]
     folders: dict[str, str | None]
+    variables: dict[str, str | None]
 
 
 def digest(data: Any) -> str:
@@ -116,10 +118,16 @@ def dependencies(modules: list[str], uses: Uses, project: Path) -> Depends:
     read = {_source_of(Path(name)) for name in uses.files}
     files = _own(read, project)
     folders = _own(map(Path, uses.folders), project)
+    variables = worker_environment()
     return {
         "distributions": {name: installed_version(name) for name in names},
         "files": {path.as_posix(): file_digest(project / path) for path in files},
         "folders": {p.as_posix(): _listing_digest(project / p) for p in folders},
+        "variables": {
+            name: _value_digest(value)
+            for name, value in sorted(uses.variables.items())
+            if variables.get(name) == value
+        },
     }
 
 
@@ -137,6 +145,11 @@ def _listing_digest(folder: Path) -> str | None:
         return None
 
 
+def _value_digest(value: str | None) -> str | None:
+    """A variable may be a secret, so its value is not kept."""
+    return None if value is None else digest(value)
+
+
 def holds(depends: Depends, project: Path) -> bool:
     """Whether what something depended on is still as it was."""
     return all(now == before for now, before in _now_and_then(depends, project))
@@ -152,6 +165,9 @@ def _now_and_then(
         yield file_digest(project / name), before
     for name, before in depends["folders"].items():
         yield _listing_digest(project / name), before
+    variables = worker_environment() if depends["variables"] else {}
+    for name, before in depends["variables"].items():
+        yield _value_digest(variables.get(name)), before
 
 
 @functools.cache

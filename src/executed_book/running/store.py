@@ -23,7 +23,7 @@ from .fingerprint import Depends, holds
 KEEP_SECONDS = 30 * 24 * 3600
 
 #: What an entry depends on that needs nothing besides what its name says.
-NOTHING: Depends = {"distributions": {}, "files": {}, "folders": {}}
+NOTHING: Depends = {"distributions": {}, "files": {}, "folders": {}, "variables": {}}
 
 #: What is kept: an object of JSON. What it holds is its keeper's; two names are ours,
 #: `depends` (see `Depends`) and, when it is read back, `seal`.

@@ -1,7 +1,7 @@
-"""What a chapter uses of its surroundings: files and folders.
+"""What a chapter uses of its surroundings: files, folders, variables.
 
-Python's audit events tell of what is opened, listed and started. Asking whether a file
-exists has no event, so that is noted where it happens.
+Python's audit events tell of what is opened, listed and started. Reading a variable and
+asking whether a file exists have no event, so these are noted where they happen.
 """
 
 from __future__ import annotations
@@ -13,17 +13,22 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from .failures import CELL_FILE
 
+#: How many frames lie between a cell and the lookup that `os.getenv` ends in, at most.
+_FRAMES = 5
+
 
 @dataclass
 class Uses:
-    """What a chapter has used so far, as paths."""
+    """What a chapter has used so far, as paths, and variables as they were at first."""
 
     files: set[str] = field(default_factory=set)
     folders: set[str] = field(default_factory=set)
+    variables: dict[str, str | None] = field(default_factory=dict)
 
 
 def note_uses(project: Path) -> Uses:
@@ -57,6 +62,7 @@ def note_uses(project: Path) -> Uses:
     sys.addaudithook(hook)
     for name in ("stat", "access"):
         _note_calls(name, lambda path: hook("open", (path,)))
+    _note_variables(uses.variables)
     return uses
 
 
@@ -84,3 +90,47 @@ def _words(command: Any) -> Iterator[str]:
             yield from shlex.split(text)
         except ValueError:
             yield from text.split()
+
+
+def _note_variables(read: dict[str, str | None]) -> None:
+    """Note the variables that cells look up, as they were before any cell set one."""
+    kind, first = type(os.environ), dict(os.environ)
+    look_up, has, names = kind.__getitem__, kind.__contains__, kind.__iter__
+    # Copying all of them, for a child say, looks each up once, and depends on none.
+    copied: set[object] = set()
+
+    def note(key: object) -> None:
+        if not _is_asked_by_a_cell():
+            return
+        if key in copied:
+            copied.remove(key)
+        elif isinstance(key, str):
+            read.setdefault(key, first.get(key))
+
+    def noting(self: Any, key: str) -> str:
+        note(key)
+        return look_up(self, key)
+
+    def noting_whether(self: Any, key: object) -> bool:
+        note(key)
+        return has(self, key)
+
+    def noting_copies(self: Any) -> Iterator[str]:
+        if _is_asked_by_a_cell():
+            copied.update(names(self))
+        return names(self)
+
+    kind.__getitem__ = noting  # type: ignore[method-assign]
+    kind.__contains__ = noting_whether  # type: ignore[method-assign]
+    kind.__iter__ = noting_copies  # type: ignore[method-assign]
+
+
+def _is_asked_by_a_cell() -> bool:
+    frame: FrameType | None = sys._getframe(2)
+    for _ in range(_FRAMES):
+        if frame is None:
+            return False
+        if frame.f_code.co_filename.startswith(CELL_FILE):
+            return True
+        frame = frame.f_back
+    return False

@@ -186,6 +186,7 @@ def _facts(uses: Uses) -> dict[str, Any]:
         "uses": {
             "files": sorted(uses.files),
             "folders": sorted(uses.folders),
+            "variables": uses.variables,
         },
     }
 

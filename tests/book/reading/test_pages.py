@@ -59,7 +59,9 @@ def test_two_files_of_one_name_are_told_and_the_first_is_read(source):
 
 
 def test_pages_that_are_not_executed_are_not_read(source):
-    (source / "b.md").write_text(CHAPTER + "\n{eval}`x`\n")
+    (source / "b.md").write_text(
+        CHAPTER + "\n```{code-cell}\n:raises: no class!\n1\n```\n"
+    )
     assert [len(r.errors) for r in read_pages(book(source, "_*"))] == [0, 0, 1]
     readings = read_pages(book(source, "_*", not_executed=("b*",)))
     assert [r.docname for r in readings] == ["a/x", "a/y"]
