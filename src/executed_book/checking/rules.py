@@ -103,7 +103,6 @@ def _failing(
         elif failure is not None and not _is_allowed(cell, failure):
             spoilt[cell.number] = cell.number
             failing.append((cell, failure))
-
     return failing, spoilt
 
 

@@ -33,7 +33,7 @@ _TITLE = "# What changed between JAX releases"
 
 _INTRO = """\
 Cells of this book were also executed on the releases below, in an environment of
-their own; how many of them are still as they were then is said below the release. This
+their own. Where a cell, or one that it needs, has changed since, it is left out. This
 page shows the outputs that are not those of their pages, side by side, and the cells
 that broke. Outputs that vary from run to run are left out, and those that differ in
 an address or the name of the release alone. The page is generated from these runs.
@@ -145,11 +145,12 @@ def releases_page(compared: Iterable[Release]) -> str:
 def _section(release: Release) -> str:
     base, other = release.base, release.other
     count = len(release.changes)
+    verb = "differs" if count == 1 else "differ"
     lines = [
         f"## JAX {other.jax} beside {base}",
         "",
         f"Python {other.python}, on {other.platform}." if other.python else "",
-        f"Of {release.cells} cells, {count} {'differs' if count == 1 else 'differ'}.",
+        f"Of {release.cells} cells that are as they were then, {count} {verb}.",
         "",
     ]
     for docname, group in groupby(release.changes, key=lambda change: change.docname):

@@ -23,7 +23,7 @@ class Snippets:
     """The programs of a chapter.
 
     Attributes:
-        programs: one a cell, None where there is none.
+        programs: the program of each cell, or None.
         reasons: why a cell has no program, by its index, where running it said so.
     """
 
@@ -123,7 +123,6 @@ def _programs_of(executed: Executed) -> tuple[list[Program | None], list[PageErr
             message = f"cell {cell.number} cannot be copied as a program: {failure.why}"
             hint = "rewrite the line in plain Python"
             errors.append(PageError(chapter.path, line, message, hint))
-
     return programs, errors
 
 

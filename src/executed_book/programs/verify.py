@@ -143,24 +143,24 @@ def settled(snippets: Snippets, offers: Iterable[Offer]) -> Snippets:
         verdict = offer.verdict
         if verdict is None:
             continue
+        cell = offer.program.cell
         if not verdict.is_good:
-            programs[offer.program.cell] = None
-            reasons[offer.program.cell] = _REASONS[verdict.word]
-        elif verdict.added or verdict.files:
-            program = (
-                offer.with_added(verdict.added) if verdict.added else offer.program
-            )
-            if program is not None:
-                text = _naming(verdict.files, program.text)
-                programs[program.cell] = dataclasses.replace(program, text=text)
+            programs[cell] = None
+            reasons[cell] = _REASONS[verdict.word]
+            continue
+        if verdict.added:
+            programs[cell] = offer.with_added(verdict.added)
+        if verdict.files and (program := programs[cell]):
+            text = _naming(verdict.files, program.text)
+            programs[cell] = dataclasses.replace(program, text=text)
     return Snippets(programs, reasons)
 
 
 def _naming(files: Sequence[str], text: str) -> str:
     """A text that says below its first line which files belong beside it."""
     head, _, rest = text.partition("\n")
-    line = f"# Needs beside it, from the page's folder: {', '.join(files)}\n"
-    return f"{head}\n{line}{rest}" if files else text
+    line = f"# Needs beside it, from the page's folder: {', '.join(files)}"
+    return f"{head}\n{line}\n{rest}"
 
 
 def unverified(offers: Iterable[Offer]) -> Iterator[PageError]:

@@ -49,7 +49,7 @@ class Channel:
         """Wait for one message; None when the other end is gone."""
         try:
             message: Message = json.loads(self._link.recv_bytes())
-        except (EOFError, ConnectionError):
+        except (EOFError, OSError):  # also where it was killed amid its words
             self.is_open = False
             return None
         return message

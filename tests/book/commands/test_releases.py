@@ -127,4 +127,4 @@ def test_the_page_shows_every_release_that_was_recorded_the_newest_first(
     assert page.index("JAX 0.10.0 beside") < page.index("JAX 0.9.2 beside")
     assert "changed" in page
     assert "ZeroDivisionError: division by zero" in page
-    assert page.count("Of 4 cells, 2 differ.") == 2
+    assert page.count("Of 4 cells that are as they were then, 2 differ.") == 2

@@ -42,6 +42,16 @@ def test_the_last_words_of_an_end_that_is_gone_are_heard(ends):
     assert other.receive() is None
 
 
+def test_an_end_that_is_killed_amid_its_words_is_gone():
+    one, other = socket.socketpair()
+    heard = Channel(other)
+    one.sendall((100).to_bytes(4, "big") + b'{"at": ')
+    one.close()
+    assert heard.arrived() == []
+    assert not heard.is_open
+    heard.close()
+
+
 def test_a_fork_of_the_owner_says_nothing_and_ends():
     code = (
         "import os, socket\n"
