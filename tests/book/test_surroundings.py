@@ -160,7 +160,7 @@ def test_values_stand_in_any_directive_and_not_in_code(book):
     book.page(
         "one",
         f"{FRONT}# One\n\n```{{code-cell}}\nx = 41\n```\n\n"
-        "~~~{admonition} A title of {value}`x + 1`\n:class: tip\nAnd {value}`x + 2`.\n"
+        "~~~{admonition} A title of {value}`x + 1`\n:class: tip\nAnd {value}`x +\n2`.\n"
         "~~~\n\n```{list-table}\n* - {value}`x + 3`\n  - {value}`x + 4`\n```\n\n"
         "| a |\n|---|\n| {value}`x + 5` |\n\n> {value}`x + 6`\n\n"
         "```{code-block} text\n{value}`print('never')`\n```\n\n"

@@ -13,7 +13,6 @@ from .lens_sweep import report, sweep
     [
         ("nn", True, 55),
         ("scipy.signal", True, 18),
-        ("scipy.stats.norm", True, 14),
     ],
 )
 def test_nothing_is_wrong(family, slopes, fewest, capsys):

@@ -36,11 +36,6 @@ def release(jax: str, *changes: Change) -> Release:
     return Release("2", dataclasses.replace(OTHER, jax=jax), 9, {"a": "A"}, [*changes])
 
 
-def test_fences_inside_outputs_stay_inside():
-    page = releases_page([release("1", changed(1, "````\nx", "no output at all"))])
-    assert "`````{code-block} text\n````\nx\n`````" in page
-
-
 def test_lines_of_a_long_output_that_are_its_own_are_marked():
     page = releases_page([release("1", changed(1, "a\nb\nc", "a\nB\nc\nd"))])
     assert "text\n:emphasize-lines: 2\na\nb" in page

@@ -83,17 +83,6 @@ def test_a_page_without_a_limit_is_never_late(monkeypatch):
     assert task.deadline == math.inf
 
 
-def test_a_chapter_that_has_to_start_afresh_forgets_what_it_gave():
-    task = Task().hears(
-        {"at": "cell", "number": 1},
-        {"at": "result", "number": 1, "result": RESULT},
-        {"at": "afresh", "name": "JAX_ENABLE_X64"},
-    )
-    assert task.fresh
-    assert task.ended(None, 0, False) is True  # type: ignore[arg-type]
-    assert task.so_far() is None
-
-
 def test_a_chapter_that_does_not_even_begin_is_told_at_its_first_line():
     error = Task(chapter("x")).ends(-11)
     assert (error.line, error.message) == (

@@ -156,13 +156,6 @@ def starting_late(monkeypatch, seconds: float) -> None:
     monkeypatch.setattr(module, "_TO_START", seconds)
 
 
-def test_who_says_nothing_in_time_is_let_go(threads, monkeypatch):
-    starting_late(monkeypatch, 0.05)
-    late = Said("late")
-    Pool(threads, 1).run([late])
-    assert late.ends == [(None, True)]
-
-
 def test_who_does_not_even_end_then_is_given_up(threads, monkeypatch):
     starting_late(monkeypatch, 0.05)
     monkeypatch.setattr(module, "_TO_END", 0.05)
@@ -175,17 +168,6 @@ def test_a_task_may_end_its_worker_itself(threads):
     refused = Said("refused")
     Pool(threads, 1).run([refused])
     assert refused.ends == [(None, False)]
-
-
-def test_an_interrupt_ends_all_that_run(threads):
-    def interrupt() -> None:
-        raise KeyboardInterrupt
-
-    task = Said("late")
-    with pytest.raises(KeyboardInterrupt):
-        Pool(threads, 2, interrupt).run([task])
-    assert task.ends == []
-    assert list(threads.root.iterdir()) == []
 
 
 # -- turns

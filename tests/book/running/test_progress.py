@@ -108,13 +108,3 @@ def test_a_terminal_rewrites_one_line_and_keeps_what_ended(clock, monkeypatch):
         ],
         ["", "  1/1 programs run", ""],
     ]
-
-
-def test_a_line_is_cut_to_the_terminal(clock, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "20")
-    log = Terminal()
-    progress = Progress(log)
-    with progress.chapters(CHAPTERS, {"one"}):
-        progress.started("one")
-        progress.tick()
-    assert "\r\x1b[K  1 chapter left: o\r\x1b[K" in log.getvalue()

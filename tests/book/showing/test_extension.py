@@ -14,7 +14,7 @@ import pytest
 from executed_book.book import Book, ExecutedPage
 from executed_book.checking.receipts import Counts
 from executed_book.programs.snippets import Snippets
-from executed_book.reading.chapters import Reading, read_page
+from executed_book.reading.chapters import read_page
 from executed_book.settings import Settings
 from executed_book.showing.extension import ChapterFailure, Showing
 
@@ -59,19 +59,6 @@ def showing(tmp_path: Path) -> Showing:
     return made
 
 
-def test_a_build_is_found_by_its_application(showing):
-    assert Showing.of(showing.app) is showing
-    assert Showing(SimpleNamespace()).page("one") is None  # type: ignore[arg-type]
-    assert showing.counts.sentences == 3
-
-
-def test_a_page_is_the_notebook_of_its_run(showing):
-    made = showing.notebook("one", TEXT)
-    assert made is not None
-    assert made["cells"][1]["outputs"] == [printed("a\n")]
-    assert showing.notebook("text", "# Text") is None
-
-
 def test_another_extension_may_change_the_text_and_not_the_code(showing):
     made = showing.notebook("one", TEXT.replace("# One", "# Two\n\nMore."))
     assert made is not None
@@ -92,39 +79,6 @@ def test_what_is_not_executed_is_shown_as_it_stands(showing, tmp_path):
     assert showing.unexecuted(notebook, '{"cells": []}')["cells"] == []
     with pytest.raises(ChapterFailure, match=r"left\.ipynb: not a notebook"):
         showing.unexecuted(notebook, "[]")
-
-
-def outdated(showing: Showing, env: Any) -> list[str]:
-    return showing.outdated(showing.app, env, set(), set(), set())
-
-
-def reading(showing: Showing) -> Any:
-    """What Sphinx knows in a first build."""
-    source = Path(showing.app.srcdir)
-    return SimpleNamespace(
-        found_docs={"one"}, srcdir=source, dependencies={}, doc2path=source.joinpath
-    )
-
-
-def test_pages_whose_runs_are_others_are_read_anew(showing):
-    env = reading(showing)
-    assert outdated(showing, env) == ["one"]
-    assert outdated(showing, env) == []
-    page = showing.book.pages["one"]
-    other = executed(page.executed.chapter, gave(), seal="other")
-    showing.book.pages["one"] = ExecutedPage(other, page.snippets)
-    assert outdated(showing, env) == ["one"]
-
-
-def test_pages_that_quote_counts_follow_them(showing):
-    settings = Settings(Path("docs"), Path("cache"))
-    text = Reading(Path("docs/counts.md"), settings, has_counts=True)
-    env = reading(showing)
-    showing.book.texts = [text]
-    assert outdated(showing, env) == ["counts", "one"]
-    assert outdated(showing, env) == []
-    showing.book.counts = Counts(4)
-    assert outdated(showing, env) == ["counts"]
 
 
 def offered(showing: Showing, docname: str, body: str | None) -> dict[str, Any]:
