@@ -7,14 +7,7 @@ import json
 
 import pytest
 
-from executed_book.model import (
-    Cell,
-    Prose,
-    Value,
-    ValueResult,
-    run_from,
-    to_plain,
-)
+from executed_book.model import Cell, Prose, Value, ValueResult, run_from, to_plain
 
 from .made import GPU, chapter, executed, gave, printed, raised
 

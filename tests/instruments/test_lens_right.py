@@ -237,12 +237,7 @@ BEFORE = "import jax.numpy as jnp\n\ndef f(x):\n    return jnp.sin(x) * 2\n"
 
 
 @pytest.mark.parametrize(
-    "after",
-    [
-        BEFORE.replace("sin", "cos"),
-        "# a line more\n" + BEFORE,
-        "def f(x:\n",
-    ],
+    "after", [BEFORE.replace("sin", "cos"), "# a line more\n" + BEFORE, "def f(x:\n"]
 )
 def test_a_source_that_changed_on_disk(tmp_path, after):
     path = tmp_path / "changing.py"

@@ -5,10 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from executed_book.checking.receipts import (
-    check_failing,
-    unbound,
-)
+from executed_book.checking.receipts import check_failing, unbound
 from executed_book.model import Cell, Sentence
 from executed_book.reading.chapters import Reading, read_page
 from executed_book.running.store import Store

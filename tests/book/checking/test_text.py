@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from executed_book.checking.text import (
-    pinned_text,
-    shown_texts,
-)
+from executed_book.checking.text import pinned_text, shown_texts
 from executed_book.model import ValueResult
 
 from ..made import figure, gave, printed, shown

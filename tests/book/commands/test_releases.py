@@ -14,12 +14,7 @@ from executed_book.checking.stored import (
     stored_path,
     write_page,
 )
-from executed_book.commands.releases import (
-    Change,
-    Release,
-    compare,
-    releases_page,
-)
+from executed_book.commands.releases import Change, Release, compare, releases_page
 from executed_book.model import Provenance
 
 from ..conftest import TinyBook

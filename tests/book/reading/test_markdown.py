@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from executed_book.reading.markdown import (
-    SPAN,
-    directive_body,
-    running_text,
-    stretches,
-)
+from executed_book.reading.markdown import SPAN, directive_body, running_text, stretches
 
 
 def apart(text: str, first: int = 1) -> list[tuple[str, str, int]]:

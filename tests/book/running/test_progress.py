@@ -63,7 +63,7 @@ def test_a_log_says_seldom_what_runs(progress, log, clock):
     lines = [line for line in log.getvalue().splitlines() if "left" in line]
     assert lines[0] == "  2 chapters left: one cell 2/2 (16 s), second cell 1/1 (16 s)"
     assert [re.findall(r"\d+ s", line)[0] for line in lines] == [
-        *("16 s", "47 s", "108 s", "229 s"),
+        *("16 s", "47 s", "108 s", "229 s")
     ]
 
 
@@ -73,10 +73,7 @@ def test_steps_are_told_seldom_and_at_the_end(progress, log, clock):
         clock[0] = 20.0
         step()
         step()
-    assert log.getvalue().splitlines() == [
-        "  2/3 programs run",
-        "  3/3 programs run",
-    ]
+    assert log.getvalue().splitlines() == ["  2/3 programs run", "  3/3 programs run"]
 
 
 class Terminal(io.StringIO):

@@ -14,10 +14,7 @@ from executed_book.model import Cell, Prose, Sentence
 from executed_book.programs import Page, Programs
 from executed_book.programs.cells import SourceCell
 from executed_book.programs.snippets import Snippets
-from executed_book.showing.notebook import (
-    notebook_of,
-    stored_notebook,
-)
+from executed_book.showing.notebook import notebook_of, stored_notebook
 
 from ..made import chapter, executed, gave, printed, shown
 
