@@ -13,7 +13,6 @@ from .conftest import load, run
 
 program = load("three_libraries")
 LIBRARIES = list(program.LIBRARIES)
-OTHERS = LIBRARIES[1:]
 
 
 @pytest.fixture(scope="module")

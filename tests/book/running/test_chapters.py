@@ -9,22 +9,13 @@ from types import SimpleNamespace
 from typing import Any
 
 from executed_book.errors import PageError
-from executed_book.model import Cell, Chapter, Value, to_plain
+from executed_book.model import Cell, Chapter, Value
 from executed_book.running.chapters import ChapterTask, Finished
 from executed_book.running.progress import Progress
 from executed_book.settings import Settings
 
-from ..made import chapter, gave, printed
+from ..made import chapter
 
-DONE = {
-    "at": "done",
-    "platform": "cpu",
-    "device_kind": "cpu",
-    "device_count": 2,
-    "modules": ["numpy"],
-    "uses": {},
-}
-RESULT = to_plain(gave(printed("1\n"), seconds=0.5))
 VALUE = Value("value", "x + 1", 15)
 CHAPTER = chapter(
     Cell(1, "x = 1", 10, values=(VALUE,)),
