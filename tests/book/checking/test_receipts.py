@@ -5,7 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from executed_book.checking.receipts import check_failing, unbound
+from executed_book.checking.receipts import (
+    Counts,
+    check_failing,
+    count_claims,
+    unbound,
+)
 from executed_book.model import Cell, Sentence
 from executed_book.reading.chapters import Reading, read_page
 from executed_book.running.store import Store
@@ -277,3 +282,28 @@ def test_sentences_and_lines_that_name_no_check():
         (7, "no check holds this line: “Another.”"),
         (13, "no check holds this line: “Left out.”"),
     ]
+
+
+def test_counts_of_a_page_and_of_a_book():
+    made = page(
+        Sentence("A.", 1, ("a", "b")),
+        Sentence("B.", 2, ("a",), is_universal=True),
+        Sentence("C.", 3, is_universal=True),
+        Sentence("D.", 4, exempt="title", is_universal=True),
+        Sentence("E.", 5, claim=5),
+        Sentence("F.", 6, ("a",), claim=6),
+    )
+    counts = count_claims(made)
+    assert counts == Counts(
+        sentences=3,
+        checks=2,
+        universal=2,
+        universal_bound=1,
+        exempt=1,
+        lines=2,
+        lines_bound=1,
+    )
+    assert str(counts + counts) == (
+        "6 sentences name 4 checks: of 4 universal ones 2, of 4 lines that need one 2;"
+        " 2 universal sentences are marked as no claims"
+    )

@@ -14,7 +14,12 @@ from executed_book.checking.stored import (
     stored_path,
     write_page,
 )
-from executed_book.commands.releases import Change, Release, compare, releases_page
+from executed_book.commands.releases import (
+    Change,
+    Release,
+    compare,
+    releases_page,
+)
 from executed_book.model import Provenance
 
 from ..conftest import TinyBook
@@ -29,6 +34,11 @@ def changed(number: int, old: str, new: str) -> Change:
 
 def release(jax: str, *changes: Change) -> Release:
     return Release("2", dataclasses.replace(OTHER, jax=jax), 9, {"a": "A"}, [*changes])
+
+
+def test_fences_inside_outputs_stay_inside():
+    page = releases_page([release("1", changed(1, "````\nx", "no output at all"))])
+    assert "`````{code-block} text\n````\nx\n`````" in page
 
 
 def test_lines_of_a_long_output_that_are_its_own_are_marked():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+from docutils import nodes
 
 from executed_book.book import ExecutedPage
 from executed_book.checking.elsewhere import Record
@@ -51,6 +52,13 @@ def test_a_stamp_says_when_where_and_how_long():
     assert text(page("x", "y")) == (
         "Executed 1970-01-01 00:00 UTC on cpu with JAX 0.12.0, Python 3.13.1, in 2.5 s"
     )
+
+
+def test_what_differs_between_builds_is_marked():
+    [line] = stamp(page("x")).children
+    parts = [n for n in line.children if isinstance(n, nodes.inline)]
+    marked = [n.astext() for n in parts if "measured" in n["classes"]]
+    assert marked == ["1970-01-01 00:00 UTC", "1.2 s"]
 
 
 def test_a_page_that_varies_says_where_it_was_recorded_or_that_it_was_not():
