@@ -58,7 +58,7 @@ def ends(tmp_path):
 
 def test_a_worker_goes_on_when_it_is_told_to(ends):
     ends.worker.go_on()
-    assert ends.theirs.recv(100).endswith(b'{"at": "go"}')
+    assert ends.theirs.recv(100) == b'{"at": "go"}\n'
     ends.theirs.close()
     ends.worker.go_on()  # one that has ended cannot, and that is no fault
 
