@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -29,9 +30,11 @@ def test_rendering_imports_nothing_that_executes():
     code = "import sys, executed_book.showing.extension\n"
     code += "import myst_nb.core.execute as ways\n"
     code += "print(ways.NotebookClientDirect is ways.NotebookClientBase)\n"
-    code += "print({'sqlalchemy', 'jupyter_client', 'nbclient'} & {*sys.modules})"
+    code += "print({'sqlalchemy', 'jupyter_client', 'nbclient'} & {*sys.modules})\n"
+    code += "from myst_nb.core.execute.direct import NotebookClientDirect as own\n"
+    code += "print(own.__module__)"  # others get what they ask for
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert said.stdout == "True\nset()\n", said.stderr
+    assert said.stdout == "True\nset()\nmyst_nb.core.execute.direct\n", said.stderr
 
 
 @pytest.fixture
@@ -102,7 +105,10 @@ def reading(showing: Showing) -> Any:
     """What Sphinx knows in a first build."""
     source = Path(showing.app.srcdir)
     return SimpleNamespace(
-        found_docs={"one"}, srcdir=source, dependencies={}, doc2path=source.joinpath
+        found_docs={"one"},
+        srcdir=source,
+        dependencies={},
+        doc2path=lambda name: source / f"{name}.md",
     )
 
 
@@ -114,6 +120,14 @@ def test_pages_whose_runs_are_others_are_read_anew(showing):
     other = executed(page.executed.chapter, gave(), seal="other")
     showing.book.pages["one"] = ExecutedPage(other, page.snippets)
     assert outdated(showing, env) == ["one"]
+
+
+def test_a_page_that_an_older_file_replaces_is_read_anew(showing):
+    env = reading(showing)
+    assert outdated(showing, env) == ["one"]
+    os.utime(env.doc2path("one"), (1e9, 1e9))
+    assert outdated(showing, env) == ["one"]
+    assert outdated(showing, env) == []
 
 
 def test_pages_that_quote_counts_follow_them(showing):
