@@ -26,7 +26,7 @@ from .checking.rules import check_run, failed, may_be_noise
 from .errors import BookError, PageError
 from .model import Chapter, Executed, to_plain
 from .plurals import counted
-from .programs.snippets import NeededCells, Snippets, snippets_of
+from .programs.snippets import Snippets, needed_cells, snippets_of
 from .programs.verdicts import Verdicts
 from .programs.verify import Offer, count, offers_of, settled, unverified
 from .reading.chapters import Reading
@@ -239,7 +239,7 @@ class _Building:
         executed = self.executed.get(chapter.docname)
         if executed is None or len(executed.run.results) != len(chapter.cells):
             return False
-        return may_be_noise(executed, NeededCells(executed))
+        return may_be_noise(executed, needed_cells(executed))
 
     def _run_once(self, chapters: list[Chapter]) -> None:
         order = sorted(chapters, key=self.runs.expected_seconds, reverse=True)
@@ -261,7 +261,7 @@ class _Building:
 
     def _finished(self, chapter: Chapter, finished: Finished) -> None:
         executed = Executed(chapter, finished.run)
-        failures, _ = failed(executed, NeededCells(executed))
+        failures, _ = failed(executed, needed_cells(executed))
         if not failures:
             executed = self.runs.save(chapter, finished)
         self.executed[chapter.docname] = executed
@@ -271,7 +271,7 @@ class _Building:
 
     def _check(self, executed: Executed, book: Book) -> None:
         """Note what does not hold of a run; make the page if it is whole."""
-        failures, spoilt = failed(executed, NeededCells(executed))
+        failures, spoilt = failed(executed, needed_cells(executed))
         book.errors += failures
         book.errors += check_run(executed, self.settings.rules, spoilt)
         chapter, run = executed.chapter, executed.run
@@ -320,7 +320,7 @@ class _Building:
             if page is None:
                 book.stale.append(f"{docname}, which is no page that was executed")
                 continue
-            needs = NeededCells(page.executed)
+            needs = needed_cells(page.executed)
             try:
                 records, stale = records_of(page.executed, paths, needs)
             except PageError as error:

@@ -11,7 +11,7 @@ from executed_book.checking.elsewhere import Record
 from executed_book.errors import BookError
 from executed_book.model import Provenance, Run
 from executed_book.programs import NoFaithfulProgram, snippets
-from executed_book.programs.snippets import NeededCells, Snippets
+from executed_book.programs.snippets import Snippets, needed_cells
 from executed_book.reading.pages import find_chapters
 from executed_book.running.chapters import Finished
 from executed_book.running.runs import KeptRuns
@@ -93,4 +93,4 @@ def test_where_it_cannot_be_told_a_cell_needs_all_before_it(monkeypatch):
 
     monkeypatch.setattr(snippets, "Page", refuse)
     made = executed(chapter("x = 1", "y = 2", "x + 1"), gave(), gave(), gave())
-    assert NeededCells(made)(3) == {1, 2}
+    assert needed_cells(made)(3) == {1, 2}

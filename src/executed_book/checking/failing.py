@@ -12,6 +12,8 @@ import builtins
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from ..names import Code, free_names
+
 FIXED, LIVE = range(2)
 
 #: Modules of Python's own that tell of nothing but what they are given.
@@ -27,8 +29,6 @@ _OPEN = frozenset(
     {"exec", "eval", "open", "input", "globals", "locals", "vars", "compile"}
     | {"__import__"}
 )
-
-_Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class _Flow:
     def _statement(self, node: ast.stmt) -> Iterator[Assertion]:
         if isinstance(node, ast.Import | ast.ImportFrom):
             self._import(node)
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        elif isinstance(node, Code):
             # A function of the page computes; its arguments may be anything.
             self.sources[node.name] = LIVE
             inside = _Flow({**self.sources, **dict.fromkeys(_bound_in(node), LIVE)})
@@ -102,7 +102,7 @@ class _Flow:
                 if can_fail is not None:
                     yield _judged(inner, can_fail)
         for inner in ast.walk(node):
-            if isinstance(inner, _Scope):
+            if isinstance(inner, Code):
                 self.shared |= _shared_by(inner) - self.modules
                 self.sources |= dict.fromkeys(self.shared, LIVE)
 
@@ -217,8 +217,8 @@ def _bound_in(node: ast.AST) -> Iterator[str]:
             yield inner.id
 
 
-def _shared_by(code: ast.AST) -> set[str]:
+def _shared_by(code: Code) -> set[str]:
     """The names that code uses and does not bind for itself."""
     nodes = [n for n in ast.walk(code) if isinstance(n, ast.Global | ast.Nonlocal)]
     declared = {name for node in nodes for name in node.names}
-    return declared | (_names(code) - set(_bound_in(code)))
+    return declared | free_names(code)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from sphinx.util.matching import Matcher
 
+from .. import names
 from ..errors import PageError, did_you_mean
 from ..model import Cell, Chapter, Sentence
 from ..reading.chapters import Reading
@@ -93,7 +94,8 @@ def check_failing(page: Reading, store: Store) -> Iterator[PageError]:
 def _assertions(page: Reading, store: Store) -> list[list[Assertion]]:
     """The assertions of each cell, from the cache: following all values is slow."""
     sources = [cell.source for cell in page.cells]
-    key = digest([sources, file_digest(Path(failing.__file__))])
+    code = [file_digest(Path(str(module.__file__))) for module in (failing, names)]
+    key = digest([sources, code])
     entry = store.load(page.docname, key)
     if entry is not None:
         return [[Assertion(*plain) for plain in cell] for cell in entry["cells"]]

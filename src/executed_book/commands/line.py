@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import signal
 import sys
@@ -97,7 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     added: dict[str, argparse.ArgumentParser] = {}
     for name, (run, text) in _COMMANDS.items():
         added[name] = command = commands.add_parser(name, help=text)
-        command.set_defaults(run=run)
+        command.set_defaults(run=run, command=name)
         command.add_argument("--source", type=Path, default=Path("docs"))
         command.add_argument("--config", type=Path, default=Path("conf"))
         command.add_argument("--cache", type=Path, help="where runs are kept")
@@ -168,22 +169,11 @@ def _claims(options: argparse.Namespace, progress: Progress) -> None:
     print(book.counts)
 
 
-def _verify(options: argparse.Namespace, progress: Progress) -> None:
-    from .verify import verify
-
-    verify(_settings(options), progress)
-
-
-def _pin(options: argparse.Namespace, progress: Progress) -> None:
-    from .pin import pin
-
-    pin(_settings(options), progress)
-
-
-def _record(options: argparse.Namespace, progress: Progress) -> None:
-    from .record import record
-
-    record(_settings(options), progress)
+def _run(options: argparse.Namespace, progress: Progress) -> None:
+    """Run a command whose module and function are called as it is."""
+    name = options.command
+    module = importlib.import_module(f"executed_book.commands.{name}")
+    getattr(module, name)(_settings(options), progress)
 
 
 def _releases(options: argparse.Namespace, progress: Progress) -> None:
@@ -197,8 +187,8 @@ _COMMANDS = {
     "build": (_build, "execute the book and publish the site"),
     "execute": (_execute, "execute the book, render nothing"),
     "claims": (_claims, "list the claims that name no check"),
-    "verify": (_verify, "run every program by itself"),
-    "pin": (_pin, "accept the outputs as they are now"),
-    "record": (_record, "write what this platform gives"),
+    "verify": (_run, "run every program by itself"),
+    "pin": (_run, "accept the outputs as they are now"),
+    "record": (_run, "write what this platform gives"),
     "releases": (_releases, "write the page of what other releases of JAX change"),
 }

@@ -26,7 +26,7 @@ from ..checking.stored import (
 from ..errors import BookError, PageError
 from ..model import Chapter, Executed
 from ..plurals import counted
-from ..programs.snippets import NeededCells
+from ..programs.snippets import needed_cells
 from ..running.fingerprint import installed_version
 from ..running.platform import platform_name
 from ..running.progress import Progress
@@ -125,7 +125,7 @@ class _Recording:
     def _store(self, executed: Executed) -> None:
         """Write the file of a chapter that ran to its end, and tell of it."""
         here = _with_provenance(executed, self._driver)
-        chapter, needs = here.chapter, NeededCells(here)
+        chapter, needs = here.chapter, needed_cells(here)
         failures, spoilt = failed(here, needs)
         errors = failures + check_run(here, self.settings.rules, spoilt)
         wrong = {_cell_at(chapter, error.line): error for error in reversed(errors)}
@@ -154,7 +154,7 @@ class _Recording:
             path = accepted_path(self.folder, docname, jax) or path
         if not path.exists():
             return set()
-        stored = still_holding(read_outputs(path), executed, NeededCells(executed))
+        stored = still_holding(read_outputs(path), executed, needed_cells(executed))
         return {c.number for c, r in executed if is_same(stored.get(c.number), r)}
 
 

@@ -9,9 +9,9 @@ from collections.abc import Collection
 from ..book import Book, execute, verdict_path
 from ..errors import PageError, raise_all
 from ..model import Chapter, Value
+from ..names import bound_names
 from ..programs import verify as programs
 from ..programs.cells import SourceCell, parse
-from ..programs.names import bound_names
 from ..programs.values import describing_expression
 from ..programs.verify import Descriptions
 from ..running.progress import Progress

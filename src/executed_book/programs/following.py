@@ -14,8 +14,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from . import libraries
-from .names import (
+from ..names import (
     Code,
     Comprehension,
     Function,
@@ -26,6 +25,7 @@ from .names import (
     own_names,
     parameters,
 )
+from . import libraries
 from .things import (
     NOTHING,
     Arguments,

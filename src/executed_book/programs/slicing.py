@@ -17,10 +17,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from ..names import bound_names, imports, looked_up, root_name
 from . import libraries
 from .cells import SourceCell, parse
 from .following import Follower
-from .names import bound_names, imports, looked_up, root_name
 from .things import Effects, Mask, page_scope
 
 WAY_OUT = "rewrite it in plain Python"

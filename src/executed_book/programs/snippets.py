@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import re
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -57,7 +58,8 @@ def snippets_of(executed: Executed, store: Store) -> tuple[Snippets, list[PageEr
 @functools.cache
 def _own_digest() -> str:
     """A digest of what makes programs."""
-    files = sorted(Path(__file__).parent.glob("*.py"))
+    folder = Path(__file__).parent
+    files = [*sorted(folder.glob("*.py")), folder.with_name("names.py")]
     return digest([file_digest(path) for path in files])
 
 
@@ -131,19 +133,15 @@ def programs_by_cell(executed: Executed) -> Programs:
     return Programs(Page(source_cells(executed)), page_header(executed))
 
 
-class NeededCells:
-    """Which cells a cell needs, worked out once it is asked for."""
+def needed_cells(executed: Executed) -> Callable[[int], set[int]]:
+    """What tells which cells a cell needs, worked out once it is asked."""
+    page_of = functools.cache(lambda: Page(source_cells(executed)))
 
-    def __init__(self, executed: Executed) -> None:
-        self._executed = executed
-
-    @functools.cached_property
-    def _page(self) -> Page:
-        return Page(source_cells(self._executed))
-
-    def __call__(self, number: int) -> set[int]:
+    def needs(number: int) -> set[int]:
         try:
-            page = self._page
+            page = page_of()
             return {page.statements[i].cell + 1 for i in page.needed(number - 1)}
         except NoFaithfulProgram:
             return set(range(1, number))  # it cannot be told: all of them
+
+    return needs

@@ -22,9 +22,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from ..names import dotted, root_name
 from . import libraries
 from .cells import ParsedCell
-from .names import dotted, root_name
 from .slicing import Page, Statement
 
 # What changes the environment; passing `os.environ` on to another process does not.

@@ -7,8 +7,8 @@ import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from ..names import Code
 from . import libraries
-from .names import Code
 
 #: Statements, as the bits of a number.
 Mask = int

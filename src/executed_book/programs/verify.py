@@ -217,36 +217,37 @@ class _Outcome:
 
 
 class _Trial(ProgramTask):
-    """One program, run as readers run it; `tell` is given what came of it."""
+    """One program, run as readers run it; `tell` is called when it has ended."""
 
     def __init__(
         self,
         offer: Offer,
         text: str,
         memory: float,
-        tell: Callable[[Offer, _Outcome], None],
+        tell: Callable[[_Trial], None] = lambda trial: None,
     ) -> None:
         names = offer.values if offer.promise.raises is None else ()
         text += describing_code(names) if names else ""
         super().__init__(text, fresh=sets_environment(text), limit=LIMIT, memory=memory)
-        self._offer, self._tell = offer, tell
+        self.offer, self._tell = offer, tell
 
     def ended(self, worker: Worker, status: int | None, late: bool) -> bool:
         again = super().ended(worker, status, late)
-        if self.ran is not None:
-            self._tell(self._offer, _outcome(self._offer, self.ran))
+        self._tell(self)
         return again
 
-
-def _outcome(offer: Offer, ran: Ran) -> _Outcome:
-    stdout, values = split_descriptions(ran.stdout)
-    ran = dataclasses.replace(ran, stdout=stdout)
-    other = {
-        name
-        for name, text in offer.values.items()
-        if name in values and same_output(text, values[name], rtol=PROGRAM_RTOL)
-    }
-    return _Outcome(offer.promise.problem(ran), frozenset(other), ran)
+    @property
+    def outcome(self) -> _Outcome:
+        """What it showed, once it has run."""
+        assert self.ran is not None
+        stdout, values = split_descriptions(self.ran.stdout)
+        ran = dataclasses.replace(self.ran, stdout=stdout)
+        other = {
+            name
+            for name, text in self.offer.values.items()
+            if name in values and same_output(text, values[name], rtol=PROGRAM_RTOL)
+        }
+        return _Outcome(self.offer.promise.problem(ran), frozenset(other), ran)
 
 
 def verify_offers(
@@ -268,11 +269,11 @@ def verify_offers(
         return
     failed: list[Offer] = []
 
-    def tell(offer: Offer, outcome: _Outcome) -> None:
-        if outcome.is_good_but():
-            _note(offer)
+    def tell(trial: _Trial) -> None:
+        if trial.outcome.is_good_but():
+            _note(trial.offer)
         else:
-            failed.append(offer)
+            failed.append(trial.offer)
         step()
 
     trials = [_Trial(offer, offer.promise.text, memory, tell) for offer in waiting]
@@ -284,12 +285,13 @@ def verify_offers(
         Pool(workers, jobs).run(trials)
     if not failed:
         return
+    files_below = functools.cache(_files_below)
     with open_workers({}) as workers:
         for offer in failed:
             progress.note(
                 f"  {offer.path.stem}, {offer.what}: looking for what it needs"
             )
-            _repair(offer, workers, memory)
+            _repair(offer, workers, memory, files_below)
 
 
 def compiled_into(folder: Path) -> dict[str, str]:
@@ -322,25 +324,28 @@ def _note(
 # -- lengthening what does not hold
 
 
-def _repair(offer: Offer, workers: Workers, memory: float) -> None:
+def _repair(
+    offer: Offer,
+    workers: Workers,
+    memory: float,
+    files_below: Callable[[Path], list[Path]],
+) -> None:
     """Find the nearest earlier statements, and the files, with which an offer holds."""
     files: Sequence[str] = ()
 
     def attempt(added: Places, fresh: bool = False) -> _Outcome:
         program = offer.with_added(added) if added else None
         text = offer.promise.text if program is None else program.text
-        outcomes: list[_Outcome] = []
-        text = _copying(files, offer.path.parent) + text
-        trial = _Trial(offer, text, memory, lambda _, got: outcomes.append(got))
+        trial = _Trial(offer, _copying(files, offer.path.parent) + text, memory)
         trial.fresh = trial.fresh or fresh
         Pool(workers, 1).run([trial])
-        return outcomes[0]
+        return trial.outcome
 
     included = {(cell + 1, line) for cell, line in offer.program.earlier}
     every = reversed(offer.programs().above(offer.program.cell))
     above = [place for place in every if place not in included]  # the nearest first
     short = attempt(())
-    if short.lacks_files and (files := _files_named(offer)):
+    if short.lacks_files and (files := _files_named(offer, files_below)):
         short = attempt(())
     if short.is_good_but():  # alone, where nothing else has the machine
         _note(offer, files=files)
@@ -365,13 +370,17 @@ def _repair(offer: Offer, workers: Workers, memory: float) -> None:
     offer.verdicts.note(offer.promise, offer.what, verdict)
 
 
-def _files_named(offer: Offer) -> list[str]:
+def _files_below(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def _files_named(offer: Offer, files_below: Callable[[Path], list[Path]]) -> list[str]:
     """The files below the page's folder that a program names and its page found."""
     folder, nodes = offer.path.parent, ast.walk(ast.parse(offer.promise.text))
     texts = (node.value for node in nodes if isinstance(node, ast.Constant))
     names = {Path(text).name for text in texts if isinstance(text, str)}
-    below = (p for p in folder.rglob("*") if p.name in names and p.is_file())
-    old = (p for p in below if p.stat().st_mtime < offer.began)
+    named = (path for path in files_below(folder) if path.name in names)
+    old = (p for p in named if p.stat().st_mtime < offer.began)
     return sorted(p.relative_to(folder).as_posix() for p in old)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import socket
-from multiprocessing.connection import Connection
 from typing import Any
 
 #: Made before any cell runs, which may set `json.dumps` to something else.
@@ -17,18 +16,23 @@ JOB = "job.pickle"
 #: What the worker writes below Python goes to these files in its folder.
 BELOW = {1: "below-stdout", 2: "below-stderr"}
 
+#: How much is read from the socket at once (bytes).
+_AT_ONCE = 1 << 20
+
 #: One message: `at` says which, and with it what else there is; see `worker`.
 Message = dict[str, Any]
 
 
 class Channel:
-    """One end of a socket that carries messages.
+    """One end of a socket that carries messages, each a line of JSON.
 
     It belongs to the process that made it: a fork that goes on by itself says nothing.
     """
 
     def __init__(self, link: socket.socket) -> None:
-        self._link, self._owner = Connection(link.detach()), os.getpid()
+        self._link, self._owner = link, os.getpid()
+        self._begun = bytearray()  # a message whose end has not come
+        self._whole: list[Message] = []
         #: Whether the other end may still speak.
         self.is_open = True
 
@@ -43,21 +47,35 @@ class Channel:
         if os.getpid() != self._owner:
             os._exit(0)
         # Escaped, so that a surrogate in some text cannot stop the message.
-        self._link.send_bytes(as_json(message).encode("ascii"))
+        self._link.sendall(as_json(message).encode("ascii") + b"\n")
 
     def receive(self) -> Message | None:
         """Wait for one message; None when the other end is gone."""
-        try:
-            message: Message = json.loads(self._link.recv_bytes())
-        except (EOFError, OSError):  # also where it was killed amid its words
-            self.is_open = False
-            return None
-        return message
+        while self.is_open and not self._whole:
+            self._read()
+        return self._whole.pop(0) if self._whole else None
 
     def arrived(self) -> list[Message]:
-        """What has come so far, without waiting for more; see `is_open`."""
-        messages = []
-        while self.is_open and self._link.poll():
-            if (message := self.receive()) is not None:
-                messages.append(message)
+        """The messages that have come whole, without waiting for more; see `is_open`.
+
+        A worker may be stopped amid a message, so its rest is not waited for either.
+        """
+        while self.is_open and self._read(socket.MSG_DONTWAIT):
+            pass
+        messages, self._whole = self._whole, []
         return messages
+
+    def _read(self, flags: int = 0) -> bool:
+        """Take what has come; False if that was nothing."""
+        try:
+            data = self._link.recv(_AT_ONCE, flags)
+        except BlockingIOError:
+            return False
+        except OSError:  # also where it was killed amid its words
+            data = b""
+        self.is_open = bool(data)
+        self._begun += data
+        if b"\n" in data:
+            *lines, self._begun = self._begun.split(b"\n")
+            self._whole += map(json.loads, lines)
+        return self.is_open

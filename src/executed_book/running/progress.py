@@ -30,7 +30,7 @@ class Progress:
         self._totals: dict[str, int] = {}
         self._done: dict[str, int] = {}
         self._began: dict[str, float] = {}  # of those that run
-        self._rest = 0
+        self._left: set[str] = set()
         self._width = 0
         self._restart()
 
@@ -44,7 +44,7 @@ class Progress:
         cells = sum(len(c.cells) for c in chapters if c.docname in waiting)
         self._totals = {c.docname: len(c.cells) for c in chapters}
         self._width = max([len(c.docname) for c in chapters], default=0)
-        self._rest = len(waiting)
+        self._left = set(waiting)
         self.note(
             f"{counted(len(chapters), 'chapter')}: {unchanged} unchanged,"
             f" {len(waiting)} to execute ({counted(cells, 'cell')})"
@@ -77,6 +77,7 @@ class Progress:
     def started(self, docname: str) -> None:
         self._began[docname] = time.monotonic()
         self._done[docname] = 0
+        self._left.add(docname)  # also where it runs again
 
     def advanced(self, docname: str, done: int) -> None:
         self._done[docname] = done
@@ -90,7 +91,9 @@ class Progress:
             for docname, began in self._began.items()
         ]
         if running:
-            self._show(f"  {counted(self._rest, 'chapter')} left: {', '.join(running)}")
+            self._show(
+                f"  {counted(len(self._left), 'chapter')} left: {', '.join(running)}"
+            )
 
     def finished(self, docname: str, seconds: float) -> None:
         self._end(docname, f"{seconds:6.1f} s")
@@ -101,7 +104,7 @@ class Progress:
 
     def _end(self, docname: str, text: str) -> None:
         self._began.pop(docname, None)
-        self._rest -= 1
+        self._left.discard(docname)
         total = self._totals[docname]
         done = f"{self._done[docname]:3d}/{total} cells".ljust(13)
         self.note(f"  {docname.ljust(self._width)}  {done}{text}")

@@ -37,6 +37,9 @@ from .values import line_up, setup_values
 if TYPE_CHECKING:
     from sphinx.util.typing import ExtensionMetadata  # since Sphinx 7.3
 
+#: What a page was made of: the time of its file, and the seal of its run if it has one.
+Seal = tuple[int, str | None]
+
 _SEE_ABOVE = "chapters failed: see above; nothing was rendered"
 
 #: What a page asks of its own kernel; kept on the application by `Showing`.
@@ -101,14 +104,23 @@ class Showing:
                 # Raised, it would have Sphinx print a traceback, and ask to report it.
                 logging.getLogger(__name__).error("%s", error)
                 sys.exit(2)
-        before: dict[str, str] = getattr(env, "executed_book_seals", {})
-        now = {docname: page.seal for docname, page in self.book.pages.items()}
+        before: dict[str, Seal] = getattr(env, "executed_book_seals", {})
+        now = {docname: self._seal(env, docname) for docname in env.found_docs}
         env.executed_book_seals = now  # type: ignore[attr-defined]
         other = {docname for docname in now if before.get(docname) != now[docname]}
         if getattr(env, "executed_book_counts", None) != self.counts:
             other |= {page.docname for page in self.book.texts if page.has_counts}
         env.executed_book_counts = self.counts  # type: ignore[attr-defined]
         return sorted(other)
+
+    def _seal(self, env: BuildEnvironment, docname: str) -> Seal:
+        """What tells whether a page is another: its file's time, what its cells gave.
+
+        Sphinx reads a file again that is newer; one that is older may replace it, too.
+        """
+        page = self.page(docname)
+        time = Path(env.doc2path(docname)).stat().st_mtime_ns  # text before Sphinx 8
+        return time, page.seal if page is not None else None
 
     def end_page(self, app: Sphinx, doctree: nodes.document) -> None:
         """Stamp the page with when and where it ran."""

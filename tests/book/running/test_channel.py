@@ -40,10 +40,12 @@ def test_the_last_words_of_an_end_that_is_gone_are_heard(ends):
     assert other.receive() is None
 
 
-def test_an_end_that_is_killed_amid_its_words_is_gone():
+def test_an_end_that_is_stopped_or_killed_amid_its_words_keeps_nobody_waiting():
     one, other = socket.socketpair()
     heard = Channel(other)
-    one.sendall((100).to_bytes(4, "big") + b'{"at": ')
+    one.sendall(b'{"at": "end"}\n{"at": ')
+    assert heard.arrived() == [{"at": "end"}]
+    assert heard.is_open  # the rest is not waited for
     one.close()
     assert heard.arrived() == []
     assert not heard.is_open

@@ -67,6 +67,17 @@ def test_a_log_says_seldom_what_runs(progress, log, clock):
     ]
 
 
+def test_a_chapter_that_runs_again_is_left_again(progress, log, clock):
+    with progress.chapters(CHAPTERS, {"one"}):
+        for clock[0] in (0.0, 100.0):
+            progress.started("one")
+            clock[0] += 50.0
+            progress.tick()
+            progress.finished("one", 50.0)
+    left = [line for line in log.getvalue().splitlines() if "left" in line]
+    assert [line.split(":")[0] for line in left] == ["  1 chapter left"] * 2
+
+
 def test_steps_are_told_seldom_and_at_the_end(progress, log, clock):
     with progress.steps(3, "programs run") as step:
         step()

@@ -63,6 +63,32 @@ def ends(tmp_path):
     made.close()
 
 
+def test_a_worker_goes_on_when_it_is_told_to(ends):
+    ends.worker.go_on()
+    assert ends.theirs.recv(100) == b'{"at": "go"}\n'
+    ends.theirs.close()
+    ends.worker.go_on()  # one that has ended cannot, and that is no fault
+
+
+def test_a_worker_whose_watcher_was_killed_has_no_status(tmp_path):
+    made = Ends(tmp_path / "2")
+    os.close(made.end)
+    assert made.worker.status() is None
+    made.end = os.dup(0)
+    made.worker.close()
+    made.close()
+
+
+def test_what_is_written_below_is_counted_and_its_end_told(ends):
+    worker = ends.worker
+    assert (worker.wrote_below(), worker.last_words()) == (0, "")
+    (worker.folder / "below-stdout").write_text("12345")
+    (worker.folder / "below-stderr").write_bytes(b"x" * 2000 + b" last\xff words\n")
+    assert worker.wrote_below() == 5 + 2013
+    assert worker.last_words().endswith("x last\ufffd words")
+    assert len(worker.last_words()) < 1600
+
+
 def test_a_worker_has_its_folder_until_it_has_ended(tmp_path):
     made = Ends(tmp_path / "4")
     seen = []
