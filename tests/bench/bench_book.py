@@ -2,8 +2,8 @@
 
     python -m tests.bench.bench_book [--rounds N] [--under numbers/]
 
-The contenders build the same chapters: this book's builder, MyST-NB alone with
-`sphinx-build -j auto`, and plain Python running all cells in one process.
+The contenders build the same chapters: this book's builder, and MyST-NB alone with
+`sphinx-build -j auto`.
 """
 
 from __future__ import annotations
@@ -91,29 +91,6 @@ def theirs(folder: Path, jobs: str = "auto") -> float:
     return run(sys.executable, *command.split(), cwd=folder)
 
 
-def everything_in_one_process(chapters: list[Chapter], folder: Path) -> float:
-    """Plain Python running the same cells, one chapter's names after the other's."""
-    program = folder / "cells.py"
-    cells = [
-        [(cell.source, cell.raises is not None) for cell in chapter.cells]
-        for chapter in chapters
-    ]
-    program.write_text(
-        "import contextlib, io\nfrom IPython.core.interactiveshell import"
-        " InteractiveShell\nfrom traitlets.config import Config\n"
-        "config = Config(); config.HistoryManager.enabled = False\n"
-        "shell = InteractiveShell.instance(config=config)\n"
-        "shell.showtraceback = lambda *a, **k: None\n"
-        f"for chapter in {cells!r}:\n"
-        "    shell.reset(new_session=False)\n"
-        "    for source, raises in chapter:\n"
-        "        with contextlib.redirect_stdout(io.StringIO()):\n"
-        "            with contextlib.redirect_stderr(io.StringIO()):\n"
-        "                result = shell.run_cell(source)\n"
-    )
-    return run(sys.executable, str(program), cwd=folder)
-
-
 def change_one(folder: Path, docname: str) -> None:
     path = folder / "docs" / f"{docname}.md"
     text = path.read_text()
@@ -169,15 +146,11 @@ def main(arguments: list[str] | None = None) -> None:
 
 def compare_cold(chapters: list[Chapter], rounds: int) -> None:
     """All chapters, nothing kept."""
-    with tempfile.TemporaryDirectory() as scratch:
-        cold = {
-            "MyST-NB": lambda: in_fresh_folder(chapters, FORCE, True, theirs),
-            "this builder": lambda: in_fresh_folder(chapters, OUR_CONF, False, ours),
-            "cells in one Python": lambda: everything_in_one_process(
-                chapters, Path(scratch)
-            ),
-        }
-        report("Cold build", rounds_of(cold, rounds), "MyST-NB")
+    cold = {
+        "MyST-NB": lambda: in_fresh_folder(chapters, FORCE, True, theirs),
+        "this builder": lambda: in_fresh_folder(chapters, OUR_CONF, False, ours),
+    }
+    report("Cold build", rounds_of(cold, rounds), "MyST-NB")
 
 
 def compare_again(chapters: list[Chapter], rounds: int) -> None:

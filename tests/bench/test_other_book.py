@@ -46,6 +46,7 @@ def repository(tmp_path: Path) -> Path:
     return root
 
 
+@pytest.mark.weekly
 def test_what_is_kept_of_a_book(repository, tmp_path):
     conf, kept = tmp_path / "conf.py", tmp_path / "kept" / "tiny.json"
     conf.write_text(CONF)

@@ -59,11 +59,6 @@ def test_a_kept_run_of_another_number_of_cells_is_none(settings):
     assert book_from_cache(settings)[1] is False
 
 
-def test_no_folder_of_chapters(settings, tmp_path):
-    with pytest.raises(BookError, match="nowhere: no such folder of chapters; name"):
-        book_from_cache(Settings(tmp_path / "nowhere", settings.cache))
-
-
 def test_a_chapter_that_is_not_there_is_told_with_those_that_are(settings):
     asked = Settings(settings.source, settings.cache, only=frozenset({"on", "one"}))
     with pytest.raises(BookError, match="no chapter is called on; there are one"):

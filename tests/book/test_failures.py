@@ -41,7 +41,7 @@ FAULTS = {
         line=14,
         words="cell 2 raised ZeroDivisionError & Cell 2, line 2 & 1 / 0",
     ),
-    "syntax": fault("x = 1", "y = = 1", line=13, words="raised SyntaxError"),
+    "syntax": fault("x = 1", "x = 2\ny = = 1", line=14, words="raised SyntaxError"),
     "silent": fault(
         ':raises: "ValueError: bad"\nx = 1',
         line=10,

@@ -7,14 +7,7 @@ import json
 
 import pytest
 
-from executed_book.model import (
-    Cell,
-    Prose,
-    Value,
-    ValueResult,
-    run_from,
-    to_plain,
-)
+from executed_book.model import Cell, Prose, Value, ValueResult, run_from, to_plain
 
 from .made import GPU, chapter, executed, gave, printed, raised
 
@@ -35,20 +28,6 @@ def test_a_title_is_the_first_heading_of_the_text():
     parts = (Cell(1, "# not this", 1), Prose("## Nor this\n\n#  The  one \n# B", 3))
     assert chapter(parts=parts).title == "The  one"
     assert chapter(parts=(Prose("No heading", 1),), docname="a/b").title == "a/b"
-
-
-def test_the_values_of_a_page_stand_in_its_order():
-    def value(name: str) -> Value:
-        return Value("value", name, 1)
-
-    made = chapter(
-        Cell(1, "x", 1, values=(value("b"), value("c"))),
-        Cell(2, "y", 2, values=(value("d"),)),
-    )
-    texts = tuple(map(ValueResult, "BCD"))
-    ran = executed(made, gave(values=texts[:2]), gave(values=texts[2:]))
-    pairs = [value.expression + result.text for value, result in ran.values]
-    assert pairs == ["bB", "cC", "dD"]
 
 
 def test_another_number_of_values_than_the_page_has_is_an_error():

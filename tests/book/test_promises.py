@@ -135,7 +135,13 @@ def test_a_page_may_be_left_out_or_fail_by_its_own_options(book):
 def test_options_of_myst_nb_do_what_they_say(tmp_path):
     assert from_conf(tmp_path, nb_execution_in_temp=True).folder == "empty"
     assert from_conf(tmp_path, nb_execution_mode="off").not_executed == ("**",)
-    made = from_conf(tmp_path, nb_execution_excludepatterns="a.md,b/*")
+    made = from_conf(
+        tmp_path,
+        include_patterns=["a/**"],
+        exclude_patterns=["b"],
+        nb_execution_excludepatterns="a.md,b/*",
+    )
+    assert (made.include, made.exclude) == (("a/**",), ("b",))
     assert made.not_executed == ("a.md", "b/*")
     assert from_conf(tmp_path, nb_execution_timeout="2.5").cell_seconds == 2.5
     assert not from_conf(tmp_path, nb_execution_allow_errors="0").may_fail

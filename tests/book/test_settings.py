@@ -83,15 +83,3 @@ def test_what_an_option_may_not_be_is_said_with_what_it_is(tmp_path, name, value
 )
 def test_a_limit_of_myst_nb_holds_unless_ours_is_set(tmp_path, options, seconds):
     assert from_conf(tmp_path, **options).cell_seconds == seconds
-
-
-def test_patterns_and_errors_are_as_in_sphinx_and_myst_nb(tmp_path):
-    made = from_conf(
-        tmp_path,
-        include_patterns=["a/**"],
-        exclude_patterns=["b"],
-        nb_execution_excludepatterns=["c"],
-        nb_execution_allow_errors=True,
-    )
-    assert (made.include, made.exclude) == (("a/**",), ("b",))
-    assert (made.not_executed, made.may_fail) == (("c",), True)

@@ -87,7 +87,9 @@ FAULTS = {
         lambda book: book.index("one", "none"), "nonexisting document"
     ),
     "docs removed": Fault(without_docs, "was removed while the book was built"),
-    "no docs": Fault(lambda book: shutil.rmtree(book.root / "docs"), "docs"),
+    "no docs": Fault(
+        lambda book: shutil.rmtree(book.root / "docs"), "docs: no such folder"
+    ),
     "memory": Fault(
         page(DEEP),
         "docs/one.md:9: cell 1 held over 1 GB of memory",

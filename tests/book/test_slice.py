@@ -72,12 +72,7 @@ PAGES = {
         ["n = 0", "def up():", "    global n", "    n += 1", "up()", "print(n)"],
     ),
     "a closure that counts": (
-        [
-            COUNTER,
-            "up = counter()",
-            "a = up()",
-            "print(up())",
-        ],
+        [COUNTER, "up = counter()", "a = up()", "print(up())"],
         [
             "def counter():",
             "    n = 0",
@@ -157,10 +152,7 @@ PAGES = {
         ],
     ),
     "keep-tagged cells": (
-        [
-            SourceCell("a = {}\nprint(a)\nassert not a", frozenset({"keep"})),
-            "print(1)",
-        ],
+        [SourceCell("a = {}\nprint(a)\nassert not a", frozenset({"keep"})), "print(1)"],
         ["a = {}", "print(1)"],
     ),
     "a cell announced to raise is left out": (
@@ -261,9 +253,7 @@ def test_a_reference_that_a_mapped_function_writes():
 
 def test_a_trainings_loop_does_not_print():
     page = kept(
-        "w = 0",
-        "for step in range(3):\n    w = w + step\n\n    print(w)",
-        "print(w)",
+        "w = 0", "for step in range(3):\n    w = w + step\n\n    print(w)", "print(w)"
     )
     assert page[-4:] == [
         "    for step in range(3):",

@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import urljoin
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
 HERE = Path(__file__).parent
@@ -56,6 +57,13 @@ class Visit:
     def _console(self, message) -> None:
         if message.type in ("error", "warning"):
             self.errors.append(message.text)
+
+
+def faint(page: Page) -> list[str]:
+    """The texts whose contrast with what is behind them axe finds too low."""
+    options = {"runOnly": ["color-contrast"], "resultTypes": ["violations"]}
+    found = Axe().run(page, options=options).response["violations"]
+    return [node["html"] for each in found for node in each["nodes"]]
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,8 @@ import pytest
 
 from justafter import lens
 
+from .conftest import faint
+
 
 def helper(x):
     return jnp.tanh(x) * 2
@@ -174,20 +176,6 @@ def test_a_gone_primitive_says_so(visit):
     assert decoration == "line-through"
 
 
-RATIO = """e => {
-  const rgb = (c) => c.match(/[\\d.]+/g).map(Number);
-  const light = (c) => rgb(c).slice(0, 3).map((v) => v / 255)
-    .map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
-    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
-  let under = e;
-  while (rgb(getComputedStyle(under).backgroundColor)[3] === 0)
-    under = under.parentElement;
-  const [a, b] = [light(getComputedStyle(e).color),
-                  light(getComputedStyle(under).backgroundColor)];
-  return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-}"""
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_stands_out_and_highlights_show_by_more_than_color(visit, scheme):
     page = visit(color_scheme=scheme)
@@ -195,10 +183,7 @@ def test_text_stands_out_and_highlights_show_by_more_than_color(visit, scheme):
     outline = "e => getComputedStyle(e).outlineStyle"
     lit = page.locator(".is-lit").all()
     assert {piece.evaluate(outline) for piece in lit} == {"solid"}
-    pieces = page.locator(".ja-lens :is(code, b, i, p, span, .ja-caption, .ja-io)")
-    for piece in pieces.all():
-        if piece.inner_text().strip():
-            assert piece.evaluate(RATIO) >= 4.5, piece.inner_text()
+    assert faint(page) == []
 
 
 def test_the_sites_own_theme_wins_over_the_system(visit):
@@ -215,11 +200,7 @@ def test_the_sites_own_theme_wins_over_the_system(visit):
 
 
 def test_phone(visit, view):
-    page = visit(
-        viewport={"width": 390, "height": 800},
-        has_touch=True,
-        is_mobile=True,
-    )
+    page = visit(viewport={"width": 390, "height": 800}, has_touch=True, is_mobile=True)
     tops = [pane.bounding_box()["y"] for pane in page.locator(".ja-column").all()]
     assert tops == sorted(set(tops))
     assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -115,22 +115,6 @@ def test_a_choice_is_made_by_validation_digits():
     assert program.best(samples, LABELS, train, validation) == 1
 
 
-def test_few_steps_give_digits_of_the_class_that_is_asked_for(data: tuple):
-    """Small as it is; and with guidance 0, which is unconditional, not."""
-    size = program.SIZES["tiny"]
-    state = program.start(size, 600, 0)
-    path = program.PATHS["flow matching"]
-    *_, (_, state, _) = program.training(state, path, 0, 600, data[0], 0)
-    right = {}
-    for guidance in (0, 1.5):
-        made = program.digits(state.average, LABELS, 0, guidance)[-1]
-        right[guidance] = program.evaluate(made, LABELS, *data)
-    assert right[1.5]["recognized"] > 0.8
-    assert right[1.5]["fidelity"] > 0.2
-    assert right[0]["recognized"] < 0.25
-    assert right[0]["fidelity"] < right[1.5]["fidelity"] / 2
-
-
 @pytest.mark.weekly
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_at_its_real_size_it_beats_what_a_classifier_lets_pass(

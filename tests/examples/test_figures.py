@@ -52,14 +52,13 @@ def test_runs_of_the_program_as_it_was_are_dropped(
 
 @pytest.mark.parametrize(
     ("number", "said"),
-    [(0.98765, "0.988"), (0.0, "0.000"), (-0.5, "-0.500"), (3.4e-6, "3e-06")],
+    [
+        *((0.98765, "0.988"), (0.0, "0.000"), (-0.5, "-0.500"), (3.4e-6, "3e-06")),
+        (1234567, "1,234,567"),
+    ],
 )
 def test_a_number_is_written_so_that_it_can_be_compared(number: float, said: str):
     assert figures.rounded(number) == said
-
-
-def test_bytes_are_whole():
-    assert figures.rounded(1234567) == "1,234,567"
 
 
 def test_a_program_that_fails_is_not_kept(tmp_path: Path):

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import ast
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -84,13 +81,6 @@ def test_neighbors_read_digits_and_with_shuffled_labels_do_not():
     assert study.neighbors((x, shuffled), test, 3).mean() < 0.2
 
 
-def test_the_error_of_a_share_is_that_of_its_formula():
-    values = np.arange(400) % 5 == 0
-    mean, error = study.mean_and_error(values)
-    assert mean == pytest.approx(0.2)
-    assert error == pytest.approx((0.2 * 0.8 / 400) ** 0.5, rel=0.1)
-
-
 def test_the_digits_to_test_on_are_not_among_the_others():
     (x, y), (asked, labels) = study.digits()
     assert (len(x), len(y), len(asked), len(labels)) == (1500, 1500, 297, 297)
@@ -115,18 +105,3 @@ def test_the_page_of_a_study_says_what_to_copy(path: Path):
     pages = [page.read_text() for page in (ROOT / "docs/systems").glob("*.md")]
     [page] = [text for text in pages if include in text]
     assert "`study.py`" in page.split("## The whole program")[1]
-
-
-def test_copied_with_what_they_share_a_study_runs(tmp_path: Path):
-    """And without it, it does not."""
-    shutil.copy(EXAMPLES / "train_convnet.py", tmp_path)
-    command = [sys.executable, "train_convnet.py", "--help"]
-
-    def status() -> int:
-        return subprocess.run(
-            command, cwd=tmp_path, capture_output=True, check=False
-        ).returncode
-
-    assert status() == 1
-    shutil.copy(EXAMPLES / "study.py", tmp_path)
-    assert status() == 0

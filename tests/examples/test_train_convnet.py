@@ -107,12 +107,6 @@ def test_its_adam_is_that_of_optax(data: dict):
     assert program.difference_from_optax(program.convnet((8, 16)), data) < 1e-6
 
 
-def test_another_adam_would_be_seen(data: dict, monkeypatch: pytest.MonkeyPatch):
-    other = program.adam
-    monkeypatch.setattr(program, "adam", lambda rate: other(rate, eps=1e-4))
-    assert program.difference_from_optax(program.convnet((8, 16)), data) > 1e-5
-
-
 def test_the_best_weights_are_kept_and_patience_ends():
     state = program.start(program.linear(), 10, 0)
     for value, stale in [(3.0, 0), (2.0, 0), (2.5, 1), (float("nan"), 2), (1.0, 0)]:

@@ -78,39 +78,6 @@ def test_what_cannot_be_told_is_left_out():
     assert not hasattr(view.kernels[0], "maybe")
 
 
-@pytest.fixture
-def installed(tmp_path, monkeypatch):
-    """A library in site-packages that calls what it is handed, as Haiku does."""
-    folder = tmp_path / "lib" / "site-packages"
-    folder.mkdir(parents=True)
-    (folder / "fake_haiku.py").write_text(
-        "import jax.numpy as jnp\n"
-        "class Transformed:\n"
-        "    def __init__(self, f):\n"
-        "        def apply_fn(params, x):\n"
-        "            return f(params, x)\n"
-        "        self.apply = apply_fn\n"
-        "def linear(w, x):\n"
-        "    return jnp.dot(x, w)\n"
-    )
-    monkeypatch.syspath_prepend(str(folder))
-    import fake_haiku
-
-    yield fake_haiku
-    del sys.modules["fake_haiku"]
-
-
-def test_your_layers_are_found_in_a_librarys_function(installed):
-    def net(w, x):
-        h = jnp.tanh(installed.linear(w, x))
-        return h * 2
-
-    view = lens(installed.Transformed(net).apply, shaped(3, 3), shaped(5, 3))
-    (dot,) = view.at("installed.linear(w, x)").equations
-    assert view.equations[dot].primitive == "dot_general"
-    assert {piece.file for piece in view.source} == {"test_faults.py"}
-
-
 # --- lens: the first line -------------------------------------------------------------
 
 
@@ -143,10 +110,9 @@ def test_constants_are_not_called_inputs():
 
 def test_eight_threads_look_at_once():
     def look(_) -> None:
-        for n in range(3, 6):
-            view = lens(lambda x: jnp.tanh(x) * 2, shaped(n))
-            assert len(view.equations) == 2
-            lens(jax.jit(lambda x: x + 1), shaped(n))
+        view = lens(lambda x: jnp.tanh(x) * 2, shaped(3))
+        assert len(view.equations) == 2
+        lens(jax.jit(lambda x: x + 1), shaped(3))
 
     before = jax.stages.Traced.lower
     in_threads(8, look)
@@ -163,7 +129,7 @@ def test_the_lens_costs_less_than_compiling():
             x = layer(x, w)
         return jnp.sum(x)
 
-    args = shaped(4, 16), [shaped(16, 16) for _ in range(24)]
+    args = shaped(4, 16), [shaped(16, 16) for _ in range(8)]
     step = jax.jit(jax.grad(net, 1))
     step.trace(*args)
     jax.clear_caches()
@@ -308,14 +274,6 @@ def test_entries_go_by_function_object():
     assert [record.traces for record in dict(log.items()).values()] == [1, 1]
 
 
-def test_a_jit_made_anew_is_still_one_entry():
-    with watch() as log:
-        for _ in range(3):
-            jax.jit(lambda x: x + 1)(1.0)
-    (record,) = log.records
-    assert record.why == ("fresh function object",) * 2
-
-
 @pytest.mark.parametrize("around", [jax.grad, jax.vmap])
 def test_one_run_of_the_body_is_one_trace(around):
     ran = []
@@ -330,13 +288,6 @@ def test_one_run_of_the_body_is_one_trace(around):
         jax.jit(around(f))(x)
         jax.jit(around(f))(x)
     assert log[f].traces == len(ran) == 1
-
-
-def test_a_function_of_jax_that_you_jit_is_counted():
-    jax.clear_caches()
-    with watch() as log:
-        jax.jit(jax.nn.softmax)(jnp.ones(3))
-    assert log["softmax"].traces == log["softmax"].compilations == 1
 
 
 # --- measure --------------------------------------------------------------------------

@@ -237,12 +237,7 @@ BEFORE = "import jax.numpy as jnp\n\ndef f(x):\n    return jnp.sin(x) * 2\n"
 
 
 @pytest.mark.parametrize(
-    "after",
-    [
-        BEFORE.replace("sin", "cos"),
-        "# a line more\n" + BEFORE,
-        "def f(x:\n",
-    ],
+    "after", [BEFORE.replace("sin", "cos"), "# a line more\n" + BEFORE, "def f(x:\n"]
 )
 def test_a_source_that_changed_on_disk(tmp_path, after):
     path = tmp_path / "changing.py"
@@ -318,31 +313,7 @@ def test_a_comment_in_an_expression():
     assert "#" not in link.expression
 
 
-# --- raw forms, and what a kernel costs ---------------------------------------------
-
-
 # --- any callable ------------------------------------------------------------------
-
-
-def test_arguments_that_hold_more_than_arrays():
-    def fn(layer, x):
-        return layer["act"](x @ layer["w"])
-
-    view = lens(fn, {"w": W, "act": jnp.tanh}, X)
-    assert [eqn.primitive for eqn in view.equations] == ["dot_general", "tanh"]
-    assert {eqn.fate for eqn in view.equations} == {"kernel"}
-
-
-def test_a_lens_under_a_running_watch():
-    from justafter import watch
-
-    def fn(x):
-        return jnp.tanh(x @ x)
-
-    with watch() as log:
-        view = lens(jax.jit(fn), W)
-    assert all(eqn.expression for eqn in view.equations)
-    assert log["fn"].traces == 1
 
 
 def test_a_large_lens_leaves_out_the_instructions():

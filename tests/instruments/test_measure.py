@@ -84,7 +84,7 @@ def test_the_interval_holds_what_it_says(count, weight, at_least):
     assert narrow < 4 * 1.25 / np.sqrt(count * (1 - weight) / (1 + weight))
 
 
-@pytest.mark.parametrize("truth", [1.0, 1.03, 1.5, 2.0])
+@pytest.mark.parametrize("truth", [1.0, 1.03])
 def test_a_ratio_holds_on_a_busy_machine(clock, truth):
     rng, held, precise = np.random.default_rng(0), 0, []
 

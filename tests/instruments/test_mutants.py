@@ -90,7 +90,7 @@ FUNCTIONS = {
 }
 
 
-@pytest.mark.parametrize("library", FUNCTIONS)
+@pytest.mark.parametrize("library", ["linen", "optax"])
 def test_no_mutant_contradicts_a_link(library):
     with jax.numpy_dtype_promotion("standard"):
         tried, wrong = contradictions(*FUNCTIONS[library](), most=4)

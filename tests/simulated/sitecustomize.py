@@ -5,8 +5,6 @@ of a kind called Pretend and of a client of their own, so an array on them is no
 the CPU's. What else they do otherwise is said in the variable PRETEND, a JSON object:
 
 - `stderr`: text that each compilation writes to stderr below Python.
-- `memory`: the most bytes that one array may have; beyond, `words` are raised.
-- `words`: what an array that is too large raises.
 - `flops`: what `cost_analysis` reports, whatever the program.
 - `temporaries`: what part of the temporaries `memory_analysis` reports.
 - `raises`: a function's name, and what compiling it raises.
@@ -67,7 +65,6 @@ def _simulate(jax: Any, how: dict[str, Any]) -> None:
     jax.devices, jax.default_backend = devices, default_backend
     _rename(jax, is_pretended)
     _change_compiling(jax, how, is_pretended)
-    _limit_memory(jax, how, is_pretended)
 
 
 #: What the devices say of their memory.
@@ -175,26 +172,6 @@ def _speak(jax: Any, how: dict[str, Any], function: str) -> None:
     name, words = how.get("raises", ("", ""))
     if name and name in function:
         raise jax.errors.JaxRuntimeError(words)
-
-
-def _limit_memory(jax: Any, how: dict[str, Any], is_pretended: Any) -> None:
-    """Refuse arrays beyond a size, as a device does whose memory is used up."""
-    if "memory" not in how:
-        return
-    import jax.numpy as jnp
-
-    for name in ("ones", "zeros", "full", "empty"):
-        setattr(jnp, name, _limited(jax, getattr(jnp, name), how, is_pretended))
-
-
-def _limited(jax: Any, make: Any, how: dict[str, Any], is_pretended: Any) -> Any:
-    def limited(*args: Any, **options: Any) -> Any:
-        size = jax.eval_shape(lambda: make(*args, **options))
-        if is_pretended() and size.size * size.dtype.itemsize > how["memory"]:
-            raise jax.errors.JaxRuntimeError(how["words"])
-        return make(*args, **options)
-
-    return limited
 
 
 sys.meta_path.insert(0, _AfterImport())

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from executed_book.checking.text import (
-    pinned_text,
-    printed_text,
-    shown_texts,
-)
+from executed_book.checking.text import pinned_text, shown_texts
 from executed_book.model import ValueResult
 
 from ..made import figure, gave, printed, shown
@@ -17,17 +13,6 @@ ERROR = {
     "evalue": "m\n",
     "traceback": ["Traceback", "  Cell 3, line 1"],
 }
-
-
-def test_what_outputs_show():
-    outputs = [
-        {"output_type": "stream", "name": "stdout", "text": "a\n"},
-        {"output_type": "stream", "name": "stderr", "text": "warning\n"},
-        {"output_type": "display_data", "data": {"image/png": ""}},
-        {"output_type": "stream", "name": "stdout", "text": "b\n"},
-        {"output_type": "error", "ename": "TypeError", "evalue": "m", "traceback": []},
-    ]
-    assert printed_text(outputs) == "a\nb\nTypeError: m"
 
 
 def test_pinned_is_everything_in_its_order():

@@ -77,10 +77,7 @@ def partly(pinned_once: TinyBook, tmp_path_factory) -> tuple[TinyBook, int, str]
 def test_what_can_be_recorded_is_and_the_rest_is_told(partly):
     book, status, output = partly
     assert status == 1, "something failed"
-    assert rows(output) == {
-        "one": [5, 3, 1, 3],
-        "two": [2, 2, 0, 0],
-    }
+    assert rows(output) == {"one": [5, 3, 1, 3], "two": [2, 2, 0, 0]}
     cells = read_outputs(book.stored("one", "pretend")).cells
     assert [n for n, cell in enumerate(cells, 1) if cell.failed] == [4, 5, 7, 8]
     assert [cell.text for cell in cells[:3]] == ["", "the same everywhere", "Pretend"]
@@ -114,10 +111,7 @@ def test_a_cell_that_ends_the_process_costs_its_chapter(pinned):
     assert status == 1
     assert not pinned.stored("one", "pretend").exists()
     assert "line 24: killed its process (SIGABRT)" in output
-    assert rows(output) == {
-        "one": [0, 0, 0, 1],
-        "two": [2, 2, 0, 0],
-    }
+    assert rows(output) == {"one": [0, 0, 0, 1], "two": [2, 2, 0, 0]}
 
 
 def test_an_interruption_leaves_the_records_of_the_chapters_that_were_done(pinned):

@@ -102,11 +102,7 @@ MAKING = {
         "{new} = map({call}, list({list}))",
         "{new} = {iterator}",
     ],
-    "object": [
-        CLASS,
-        "{new} = type({object})({list})",
-        "{new} = {object}",
-    ],
+    "object": [CLASS, "{new} = type({object})({list})", "{new} = {object}"],
     "array": [
         "{new} = np.arange(4) + {n}",
         "{new} = {array}[:]",

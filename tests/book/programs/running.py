@@ -18,17 +18,9 @@ def run_programs(
 ) -> list[Ran]:
     """Run programs, `jobs` at a time; what each did, in order.
 
-    Args:
-        texts: the programs' sources.
-        fresh: indices of those that must start without JAX imported, because they set
-            what libraries read when they are imported.
-        jobs: how many run at the same time.
-        timeout: seconds before a program is ended with all it started.
-        environment: variables to set besides the current ones; see
-            `workers.worker_environment`.
-
-    Raises:
-        BookError: Python cannot import what programs need.
+    `fresh` are the indices of those that must start without JAX imported, because they
+    set what libraries read when they are imported. A program ends after `timeout`
+    seconds with all that it started.
     """
     tasks = [ProgramTask(text, i in fresh, timeout) for i, text in enumerate(texts)]
     with open_workers(environment) as workers:

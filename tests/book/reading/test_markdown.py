@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from executed_book.reading.markdown import (
-    SPAN,
-    directive_body,
-    running_text,
-    stretches,
-    tokens_of,
-)
+from executed_book.reading.markdown import SPAN, directive_body, running_text, stretches
 
 
 def apart(text: str, first: int = 1) -> list[tuple[str, str, int]]:
@@ -91,22 +85,9 @@ def test_a_cell_of_a_table_has_the_line_of_its_row():
     ]
 
 
-def test_the_tokens_of_a_piece_are_those_of_its_text_alone():
-    one, _, two = stretches("One.\n\n```{code-cell}\nx\n```\n\nTwo.\n", 4)
-    assert [t.content for t in one.tokens if t.type == "inline"] == ["One."]
-    [token] = [t for t in two.tokens if t.type == "inline"]
-    assert (token.content, two.first + token.map[0]) == ("Two.", 10)
-
-
 def test_the_body_of_a_directive():
     assert directive_body(":class: a\n\nB\nC\n") == ("B\nC", {"class": "a"}, 2)
     assert directive_body("B\n") == ("B", {}, 0)
-
-
-def test_an_empty_page_has_nothing():
-    assert stretches("") == []
-    assert running_text("") == []
-    assert tokens_of("") == []
 
 
 @pytest.mark.parametrize(

@@ -77,11 +77,7 @@ def test_the_line_that_begins_with_a_word():
         ({"executed_book": {"platform": "cpu"}}, None, "cpu"),
         ({"mystnb": {"execution_timeout": 7}}, 7, None),
         ({"mystnb": {"execution_timeout": -1}}, math.inf, None),
-        (
-            {"executed_book": {"limit": 2}, "mystnb": {"execution_timeout": 7}},
-            2,
-            None,
-        ),
+        ({"executed_book": {"limit": 2}, "mystnb": {"execution_timeout": 7}}, 2, None),
         ({"mystnb": "x"}, None, None),
     ],
 )

@@ -45,29 +45,6 @@ def test_patterns_are_sphinxs(source):
     assert names(source, find_pages(book(source, "a", "_*", "**/z.md"))) == ["b.md"]
 
 
-def test_two_files_of_one_name_are_told_and_the_first_is_read(source):
-    (source / "b.ipynb").write_text('{"nbformat": 4, "cells": []}')
-    readings = read_pages(book(source, "_*"))
-    assert [r.path.name for r in readings if r.chapter and r.docname == "b"] == [
-        "b.ipynb"
-    ]
-    [error] = [error for reading in readings for error in reading.errors]
-    assert (error.path.name, error.message) == (
-        "b.md",
-        "b.ipynb beside it gives the same page",
-    )
-
-
-def test_pages_that_are_not_executed_are_not_read(source):
-    (source / "b.md").write_text(
-        CHAPTER + "\n```{code-cell}\n:raises: no class!\n1\n```\n"
-    )
-    assert [len(r.errors) for r in read_pages(book(source, "_*"))] == [0, 0, 1]
-    readings = read_pages(book(source, "_*", not_executed=("b*",)))
-    assert [r.docname for r in readings] == ["a/x", "a/y"]
-    assert [r.errors for r in readings] == [[], []]
-
-
 def test_only_pages_that_execute_are_chapters(source):
     (source / "b.md").write_text("# Text\n")
     chapters = find_chapters(source / "a") + find_chapters(source / "_pages")

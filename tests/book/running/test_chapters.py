@@ -9,22 +9,13 @@ from types import SimpleNamespace
 from typing import Any
 
 from executed_book.errors import PageError
-from executed_book.model import Cell, Chapter, Value, to_plain
+from executed_book.model import Cell, Chapter, Value
 from executed_book.running.chapters import ChapterTask, Finished
 from executed_book.running.progress import Progress
 from executed_book.settings import Settings
 
-from ..made import chapter, gave, printed
+from ..made import chapter
 
-DONE = {
-    "at": "done",
-    "platform": "cpu",
-    "device_kind": "cpu",
-    "device_count": 2,
-    "modules": ["numpy"],
-    "uses": {},
-}
-RESULT = to_plain(gave(printed("1\n"), seconds=0.5))
 VALUE = Value("value", "x + 1", 15)
 CHAPTER = chapter(
     Cell(1, "x = 1", 10, values=(VALUE,)),
@@ -81,17 +72,6 @@ def test_a_page_without_a_limit_is_never_late(monkeypatch):
     task = Task(cell_seconds=math.inf).hears({"at": "cell", "number": 1})
     assert task.may_go_on(worker)
     assert task.deadline == math.inf
-
-
-def test_a_chapter_that_has_to_start_afresh_forgets_what_it_gave():
-    task = Task().hears(
-        {"at": "cell", "number": 1},
-        {"at": "result", "number": 1, "result": RESULT},
-        {"at": "afresh", "name": "JAX_ENABLE_X64"},
-    )
-    assert task.fresh
-    assert task.ended(None, 0, False) is True  # type: ignore[arg-type]
-    assert task.so_far() is None
 
 
 def test_a_chapter_that_does_not_even_begin_is_told_at_its_first_line():

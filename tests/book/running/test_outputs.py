@@ -44,7 +44,10 @@ def test_a_value_has_its_number_and_a_display_none():
 def test_bytes_are_kept_as_notebooks_have_them():
     outputs = Outputs(100)
     outputs.rich("display_data", {"image/png": b"\x89PNG"}, {}, 0)
-    assert outputs.items()[0]["data"] == {"image/png": "iVBORw=="}
+    with pytest.raises(UnicodeEncodeError):
+        outputs.rich("execute_result", {"text/plain": "\ud800"}, {}, 1)
+    [item] = outputs.items()
+    assert item["data"] == {"image/png": "iVBORw=="}
 
 
 def test_a_limit_is_one_for_all_text_of_a_cell():

@@ -1,191 +1,60 @@
-"""Tasks take turns, and end at their deadlines; the workers here are only pipes."""
+"""Tasks take turns, and who does not end is given up."""
 
 from __future__ import annotations
 
-import json
 import os
 import socket
-import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from executed_book.running import pool as module
 from executed_book.running.channel import Channel
 from executed_book.running.pool import Pool, Task
 from executed_book.running.workers import Worker
 
-#: What a worker does, given its end of the channel, until it ends by returning.
-Script = Callable[[Channel], None]
 
+class Stuck:
+    """Starts a worker that says nothing, and that nobody ends."""
 
-class Threads:
-    """Starts threads in the place of workers; as a supervisor, it ends them."""
-
-    def __init__(self, root: Path) -> None:
-        self.root, self.started, self.threads = root, 0, []
-        self.stuck: set[str] = set()
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
 
     def start(self, job: Any, fresh: bool = False) -> Worker:
-        self.started += 1
-        folder = self.root / str(self.started)
-        folder.mkdir()
-        ours, theirs = socket.socketpair()
-        life, life_write = os.pipe()
-        end_read, end = os.pipe()
-        script = SCRIPTS[job]
+        ours, self.theirs = socket.socketpair()
+        self.life, life_write = os.pipe()
+        end_read, self.end = os.pipe()
+        return Worker(self.folder, Channel(ours), life_write, end_read)
 
-        def work() -> None:
-            channel = Channel(theirs)
-            script(channel)
-            channel.close()
-            os.write(end, json.dumps({"status": 0}).encode())
-            os.close(end)
-            os.close(life)
-
-        def wait_to_be_let_go() -> None:
-            os.read(life, 1)
-            os.close(life)
-            theirs.close()
-            if job != "stuck":
-                os.close(end)
-            else:
-                self.left = end
-
-        target = work if script is not hang else wait_to_be_let_go
-        self.threads.append(threading.Thread(target=target))
-        self.threads[-1].start()
-        return Worker(folder, Channel(ours), life_write, end_read)
+    def close(self) -> None:
+        self.theirs.close()
+        os.close(self.life)
+        os.close(self.end)
 
 
-def hang(channel: Channel) -> None:
-    """Say nothing more; see `Threads`."""
-
-
-LOG: list[str] = []
-
-
-def speak(name: str, measured: bool = False) -> Script:
-    """Ask for the machine, and say when it came."""
-
-    def script(channel: Channel) -> None:
-        channel.send(at="turn", measured=measured)
-        channel.receive()
-        LOG.append(f"{name} begins")
-        channel.send(at="cell", number=1)
-        LOG.append(f"{name} ends")
-        channel.send(at="result")
-
-    return script
-
-
-SCRIPTS: dict[str, Script] = {
-    "a": speak("a"),
-    "b": speak("b"),
-    "measured": speak("measured", measured=True),
-    "words": lambda channel: channel.send(at="last words"),
-    "late": hang,
-    "stuck": hang,
-    "refused": hang,
-}
-
-
-class Said(Task):
-    """A task that notes everything."""
-
-    def __init__(self, text: str, limit: float = 60.0, again: int = 0) -> None:
-        self.text, self.limit, self.again = text, limit, again
-        self.heard: list[str] = []
-        self.ends: list[tuple[int | None, bool]] = []
+class Silent(Task):
+    """A task that notes how it ended."""
 
     def job(self) -> str:
-        return self.text
+        return "nothing"
 
     def hear(self, message: dict[str, Any]) -> None:
-        self.heard.append(message["at"])
+        raise AssertionError(message)
 
     def ended(self, worker: Worker, status: int | None, late: bool) -> bool:
-        self.ends.append((status, late))
-        self.again -= 1
-        return self.again >= 0
-
-    def may_go_on(self, worker: Worker) -> bool:
-        return self.text != "refused"
+        self.end = status, late
+        return False
 
 
-@pytest.fixture
-def threads(tmp_path, monkeypatch):
-    LOG.clear()
+def test_who_does_not_even_end_when_it_is_late_is_given_up(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "_LOOK_EVERY", 0.01)
-    made = Threads(tmp_path)
-    yield made
-    for thread in made.threads:
-        thread.join(timeout=5)
-    if hasattr(made, "left"):
-        os.close(made.left)
-
-
-def test_tasks_run_to_their_ends_and_are_heard_to_the_last_word(threads):
-    tasks = [Said("a"), Said("b"), Said("words")]
-    Pool(threads, 1).run(tasks)
-    assert [task.heard for task in tasks] == [
-        ["cell", "result"],
-        ["cell", "result"],
-        ["last words"],
-    ]
-    assert [task.ends for task in tasks] == [[(0, False)]] * 3
-    assert LOG == ["a begins", "a ends", "b begins", "b ends"]
-    assert list(threads.root.iterdir()) == [], "their folders are gone"
-
-
-def test_a_task_that_asks_for_it_is_started_again(threads):
-    task = Said("words", again=2)
-    Pool(threads, 2).run([task])
-    assert (threads.started, task.ends) == (3, [(0, False)] * 3)
-
-
-def test_a_tick_comes_while_tasks_run(threads):
-    ticks = []
-    Pool(threads, 1, lambda: ticks.append(1)).run([Said("a")])
-    assert ticks
-
-
-def starting_late(monkeypatch, seconds: float) -> None:
-    monkeypatch.setattr(module, "_TO_START", seconds)
-
-
-def test_who_says_nothing_in_time_is_let_go(threads, monkeypatch):
-    starting_late(monkeypatch, 0.05)
-    late = Said("late")
-    Pool(threads, 1).run([late])
-    assert late.ends == [(None, True)]
-
-
-def test_who_does_not_even_end_then_is_given_up(threads, monkeypatch):
-    starting_late(monkeypatch, 0.05)
+    monkeypatch.setattr(module, "_TO_START", 0.05)
     monkeypatch.setattr(module, "_TO_END", 0.05)
-    stuck = Said("stuck")
-    Pool(threads, 1).run([stuck])
-    assert stuck.ends == [(None, True)]
-
-
-def test_a_task_may_end_its_worker_itself(threads):
-    refused = Said("refused")
-    Pool(threads, 1).run([refused])
-    assert refused.ends == [(None, False)]
-
-
-def test_an_interrupt_ends_all_that_run(threads):
-    def interrupt() -> None:
-        raise KeyboardInterrupt
-
-    task = Said("late")
-    with pytest.raises(KeyboardInterrupt):
-        Pool(threads, 2, interrupt).run([task])
-    assert task.ends == []
-    assert list(threads.root.iterdir()) == []
+    stuck, task = Stuck(tmp_path / "1"), Silent()
+    stuck.folder.mkdir()
+    Pool(stuck, 1).run([task])
+    stuck.close()
+    assert task.end == (None, True)
+    assert not stuck.folder.exists()
 
 
 # -- turns

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from executed_book.running.programs import ProgramTask, Ran
+from executed_book.running.programs import ProgramTask
 
 from ..programs.running import run_programs
 
@@ -66,26 +66,6 @@ def is_running(process):
     except FileNotFoundError:
         return False
     return status.rpartition(")")[2].split()[0] != "Z"
-
-
-@pytest.mark.parametrize(
-    ("fields", "shown"),
-    [
-        ({}, "a"),
-        ({"stdout": ""}, ""),
-        ({"stderr": "noise"}, "a"),
-        ({"raised": "KeyError: 1", "status": 1}, "a\nKeyError: 1"),
-        ({"status": 3}, "a\n(ended with status 3)"),
-        (
-            {"status": -9, "stopped": "at the time limit"},
-            "a\n(stopped at the time limit)",
-        ),
-    ],
-)
-def test_output_is_shown_as_on_a_page(fields, shown):
-    plain = {"stdout": "a\n\n", "stderr": "", "raised": None, "status": 0}
-    ran = Ran(**{**plain, "stopped": "", "seconds": 1.0, **fields})
-    assert ran.shown == shown
 
 
 def test_what_a_program_did_is_read_from_its_folder(tmp_path):

@@ -63,7 +63,7 @@ def test_a_log_says_seldom_what_runs(progress, log, clock):
     lines = [line for line in log.getvalue().splitlines() if "left" in line]
     assert lines[0] == "  2 chapters left: one cell 2/2 (16 s), second cell 1/1 (16 s)"
     assert [re.findall(r"\d+ s", line)[0] for line in lines] == [
-        *("16 s", "47 s", "108 s", "229 s"),
+        *("16 s", "47 s", "108 s", "229 s")
     ]
 
 
@@ -84,10 +84,7 @@ def test_steps_are_told_seldom_and_at_the_end(progress, log, clock):
         clock[0] = 20.0
         step()
         step()
-    assert log.getvalue().splitlines() == [
-        "  2/3 programs run",
-        "  3/3 programs run",
-    ]
+    assert log.getvalue().splitlines() == ["  2/3 programs run", "  3/3 programs run"]
 
 
 class Terminal(io.StringIO):
@@ -119,13 +116,3 @@ def test_a_terminal_rewrites_one_line_and_keeps_what_ended(clock, monkeypatch):
         ],
         ["", "  1/1 programs run", ""],
     ]
-
-
-def test_a_line_is_cut_to_the_terminal(clock, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "20")
-    log = Terminal()
-    progress = Progress(log)
-    with progress.chapters(CHAPTERS, {"one"}):
-        progress.started("one")
-        progress.tick()
-    assert "\r\x1b[K  1 chapter left: o\r\x1b[K" in log.getvalue()

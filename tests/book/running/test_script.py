@@ -61,7 +61,4 @@ def test_a_program_is_compiled_by_its_own_rules_alone(tmp_path):
     text = "def f(x: unknown_name): pass"
     if sys.version_info >= (3, 14):
         text += "\nf.__annotations__"
-    assert ran(text, tmp_path) == (
-        1,
-        "NameError: name 'unknown_name' is not defined",
-    )
+    assert ran(text, tmp_path) == (1, "NameError: name 'unknown_name' is not defined")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -55,18 +54,6 @@ def test_a_worker_that_the_builder_lets_go_of_has_no_status(monkeypatch, has_pid
     os.kill(process.pid, 9)
     os.waitpid(process.pid, 0)
     os.close(life)
-
-
-def test_a_builder_that_is_gone_gives_no_orders(pipe):
-    ours, theirs = socket.socketpair()
-    socket.send_fds(ours, [b"/folder"], [pipe[0]])
-    ours.close()
-    folder, fds = server._receive(theirs)
-    assert folder == "/folder"
-    assert len(fds) == 1
-    os.close(fds[0])
-    assert server._receive(theirs) == ("", [])
-    theirs.close()
 
 
 def test_a_module_of_ours_runs_whatever_lies_in_the_folder(tmp_path):

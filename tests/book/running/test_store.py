@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from executed_book.running.fingerprint import file_digest
 from executed_book.running.store import KEEP_SECONDS, NOTHING, Store
 
 KEY = "0123456789abcdef01234567"
@@ -32,16 +31,6 @@ def test_what_is_not_whole_is_not_there(store, damage):
     store.save("a", KEY, {"text": "long enough"})
     path = store.path("a", KEY)
     path.write_bytes(path.read_bytes()[:-3] if damage is None else damage)
-    assert store.load("a", KEY) is None
-
-
-def test_an_entry_holds_while_what_it_read_is_the_same(store, tmp_path):
-    data = tmp_path / "data.txt"
-    data.write_text("1")
-    depends = {**NOTHING, "files": {"data.txt": file_digest(data)}}
-    store.save("a", KEY, {"depends": depends})
-    assert store.load("a", KEY) is not None
-    data.write_text("2")
     assert store.load("a", KEY) is None
 
 

@@ -89,36 +89,6 @@ def test_each_step_is_said_before_it_is_done(said):
     assert [m["number"] for m in said if m.get("at") == "result"] == [1, 2, 3, 4]
 
 
-def results(said: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [m["result"] for m in said if m.get("at") == "result"]
-
-
-def test_outputs_of_each_cell_are_its_own(said):
-    first, skipped, third, last = results(said)
-    assert [o.get("text") for o in first["outputs"]] == ["2\n", None]
-    assert first["outputs"][1]["data"] == {"text/plain": "3"}
-    assert (skipped["outputs"], skipped["failure"]) == ([], None)
-    assert third["outputs"][0]["text"] == "below\n"
-    assert third["failure"]["name"] == "ZeroDivisionError"
-    assert third["failure"]["line"] == 2
-    assert last["outputs"][0]["data"]["text/plain"] == "('data', [''], '')"
-
-
-def test_a_worker_tells_where_it_ran_and_what_it_used(said):
-    done, root = said[-1], said[0]["root"]
-    assert (done["platform"], done["device_kind"]) == ("cpu", "cpu")
-    assert "IPython" in done["modules"]
-    assert [Path(f).relative_to(root).as_posix() for f in done["uses"]["files"]] == [
-        "docs/data.txt"
-    ]
-
-
-def test_a_worker_without_a_turn_ends(tmp_path):
-    said = talk(tmp_path / "run", chapter(*CELLS), turns=0, runs_in="empty")
-    assert [m["at"] for m in said] == ["begin", "turn"]
-    assert list((tmp_path / "run" / "work").iterdir()) == []
-
-
 def test_a_chapter_that_breaks_the_shell_is_told_with_a_traceback(tmp_path):
     cell = "from IPython import get_ipython\nget_ipython().compile = None\n"
     said = talk(tmp_path / "run", chapter(cell, "1"), runs_in="empty")

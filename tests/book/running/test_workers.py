@@ -32,6 +32,13 @@ def test_python_is_steered_by_the_builder_alone(monkeypatch):
     assert found["JAX_ENABLE_X64"] == "1"
 
 
+def test_folders_of_modules_are_named_from_here(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["src", "/opt/lib"]))
+    folders = worker_environment()["PYTHONPATH"].split(os.pathsep)
+    assert folders == [str(tmp_path / "src"), "/opt/lib"]
+
+
 class Ends:
     """A worker without a process: the ends that its process would hold."""
 

@@ -62,19 +62,6 @@ def showing(tmp_path: Path) -> Showing:
     return made
 
 
-def test_a_build_is_found_by_its_application(showing):
-    assert Showing.of(showing.app) is showing
-    assert Showing(SimpleNamespace()).page("one") is None  # type: ignore[arg-type]
-    assert showing.counts.sentences == 3
-
-
-def test_a_page_is_the_notebook_of_its_run(showing):
-    made = showing.notebook("one", TEXT)
-    assert made is not None
-    assert made["cells"][1]["outputs"] == [printed("a\n")]
-    assert showing.notebook("text", "# Text") is None
-
-
 def test_another_extension_may_change_the_text_and_not_the_code(showing):
     made = showing.notebook("one", TEXT.replace("# One", "# Two\n\nMore."))
     assert made is not None

@@ -10,18 +10,13 @@ import nbformat
 import pytest
 
 from executed_book.book import ExecutedPage
-from executed_book.checking.elsewhere import Record
 from executed_book.model import Cell, Prose, Sentence
 from executed_book.programs import Page, Programs
 from executed_book.programs.cells import SourceCell
 from executed_book.programs.snippets import Snippets
-from executed_book.showing.notebook import (
-    notebook_of,
-    stored_notebook,
-    unexecuted_notebook,
-)
+from executed_book.showing.notebook import notebook_of, stored_notebook
 
-from ..made import GPU, chapter, executed, gave, printed, shown
+from ..made import chapter, executed, gave, printed, shown
 
 PARTS = (
     Prose("# One", 4),
@@ -62,10 +57,6 @@ def test_a_notebook_is_valid_and_has_all_parts_in_their_order():
     assert made["cells"][2]["metadata"] == {"format": "html"}
     assert made["cells"][1]["outputs"] == [VALUE]
     assert made["cells"][3]["execution_count"] == 2
-
-
-def test_lines_are_the_pages_as_myst_nb_counts_them():
-    assert notebook_of(page())["metadata"]["source_map"] == [2, 6, 10, 18]
 
 
 def test_the_metadata_are_the_pages_and_the_kernel_ours():
@@ -115,26 +106,6 @@ def test_the_output_after_a_question_is_folded(text, is_folded):
     assert "hide-output" not in plain
 
 
-def test_records_follow_the_cell_that_they_are_of():
-    record = Record(GPU, [printed("2\n")])
-    made = notebook_of(page(records={1: [record]}))
-    assert [source for _, source in cells(made)] == [
-        "# One",
-        "x = 1\nx",
-        "x = 1\nx",
-        "raw",
-        "!ls",
-    ]
-    own, recorded = made["cells"][1:3]
-    assert own["metadata"]["device"] == "CPU"
-    assert recorded["outputs"] == [printed("2\n")]
-    assert recorded["metadata"]["record"]["label"] == "NVIDIA H200"
-    assert recorded["metadata"]["record"]["version"] == ""
-    assert recorded["metadata"]["program"] is None
-    assert made["metadata"]["source_map"] == [2, 6, 6, 10, 18]
-    assert len({cell["id"] for cell in made["cells"]}) == 5
-
-
 @pytest.mark.parametrize(
     ("fields", "metadata"),
     [
@@ -169,13 +140,6 @@ def test_options_of_the_page_itself_do_not_change():
     made = chapter(Cell(1, "x", 5, alt="A", options=options))
     notebook_of(ExecutedPage(executed(made, gave()), Snippets([None])))
     assert options == {"mystnb": {"image": {"width": 3}}}
-
-
-def test_what_is_not_executed_is_shown_without_outputs():
-    made = unexecuted_notebook(CHAPTER)
-    assert cells(made) == cells(notebook_of(page()))
-    assert [cell.get("outputs", []) for cell in made["cells"]] == [[]] * 4
-    assert made["metadata"]["source_map"] == [2, 6, 10, 18]
 
 
 def test_a_stored_notebook_keeps_what_it_holds_and_has_a_language():

@@ -25,12 +25,6 @@ def test_a_record_says_all_that_is_known_of_where_it_was_made():
     assert where(CPU) == "Recorded on 1 × cpu, JAX 0.12.0, Python 3.13.1"
 
 
-def test_a_record_of_another_jax_says_which_the_page_has():
-    older = dataclasses.replace(GPU, jax="0.11.2")
-    assert where(GPU, CPU) == RECORDED
-    assert where(older, CPU).endswith("; this page itself with JAX 0.12.0")
-
-
 @pytest.mark.parametrize(
     ("fields", "words"),
     [

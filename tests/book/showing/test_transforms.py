@@ -65,25 +65,6 @@ def test_what_varies_is_not_searched(classes, output, is_found):
     assert ("no-search" not in output_of(document)["classes"]) is is_found
 
 
-@pytest.mark.parametrize("kind", ["traceback", "stderr"])
-def test_messages_are_no_python(kind):
-    message, value = text("KeyError: 1"), text("3")
-    message["classes"], value["language"] = ["output", kind], "python"
-    applied("PlainMessages", cell(message, value))
-    assert (message["language"], value["language"]) == ("none", "python")
-
-
-def test_a_figure_has_a_twin_for_the_dark(tmp_path):
-    (tmp_path / "a.svg").write_text('<svg><path style="stroke: #0b6e69"/></svg>')
-    image = nodes.image(uri="/a.svg", alt="A line")
-    document = applied("DarkTwins", cell(image), source=str(tmp_path))
-    light, dark = document.findall(nodes.image)
-    assert (light["uri"], light["classes"]) == ("/a.svg", ["only-light"])
-    assert (dark["uri"], dark["classes"]) == ("/a-dark.svg", ["only-dark"])
-    assert dark["alt"] == "A line"
-    assert "#5fd0c5" in (tmp_path / "a-dark.svg").read_text()
-
-
 @pytest.mark.parametrize(("figures", "uri"), [("svg", "/a.svg"), ("themed", "/a.png")])
 def test_other_figures_have_none(tmp_path, figures, uri):
     image = nodes.image(uri=uri)
@@ -153,17 +134,6 @@ def _is(node: nodes.container, kind: str) -> bool:
     return node.get("design_component") == kind
 
 
-def test_records_stand_in_tabs_beside_the_cells_own_output():
-    document = applied("RecordTabs", *recorded(RECORD), cell(text("next")))
-    assert tabs(document) == [
-        ("CPU", True, ["1"]),
-        ("NVIDIA H200", False, ["2", "Recorded on it"]),
-    ]
-    assert len(transforms._cells(document)) == 2, "the record's own cell is gone"
-    labels = list(document.findall(nodes.rubric))
-    assert [n["sync_id"] for n in labels] == ["cpu", "nvidia-h200"]
-
-
 def test_several_records_share_one_set_and_say_what_else_is_another():
     other = {"label": "TPU v5", "version": "JAX 0.11", "stamp": "There"}
     document = applied("RecordTabs", *recorded(RECORD, other))
@@ -180,8 +150,3 @@ def test_a_cell_that_gave_nothing_itself_has_an_empty_tab():
     document = applied("RecordTabs", *recorded(RECORD, own=()))
     assert tabs(document)[0] == ("CPU", True, [])
     assert tabs(document)[1][2] == ["2", "Recorded on it"]
-
-
-def test_without_records_there_are_no_tabs():
-    document = applied("RecordTabs", cell(text("1")), cell(text("2")))
-    assert tabs(document) == []

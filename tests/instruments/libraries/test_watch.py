@@ -204,10 +204,7 @@ OF_A_MODULE = {
         ),
         "new shape: m.down.kernel was float32[8,3], now float32[16,3] (and 2 more)",
     ),
-    "act": (
-        lambda: Pair(act=nnx.silu),
-        "tree structure: m.act was relu, now silu",
-    ),
+    "act": (lambda: Pair(act=nnx.silu), "tree structure: m.act was relu, now silu"),
     "mode": (
         lambda: evaluated(Pair()),
         "tree structure: m.drop.deterministic was False, now True",
