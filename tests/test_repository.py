@@ -193,7 +193,7 @@ def test_the_way_of_a_cell_names_files_that_are_there() -> None:
 #: what is made of it above them.
 WAY = [
     *("plurals", "errors", "files", "figures", "model", "settings"),
-    *("reading", "running", "checking", "programs"),
+    *("names", "reading", "running", "checking", "programs"),
     *("book", "showing", "commands", "__main__", "__init__"),
 ]
 

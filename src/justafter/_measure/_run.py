@@ -53,10 +53,11 @@ class _Rounds:
         gc.collect()
         for runner in self.runners.values():
             runner.warm_up(self.budget / len(self.runners))
-        # Functions that take about as long get equally many calls a sample.
+        # Functions that take about as long get equally many calls a sample. A guess at
+        # how long that is may be off by two, so within four counts as alike.
         calls = [one.calls for one in self.runners.values()]
         for one in self.runners.values():
-            one.calls = max(n for n in calls if n <= 2 * one.calls)
+            one.calls = max(n for n in calls if n <= 4 * one.calls)
         notes = [
             f"{n} {note}".strip()
             for n, one in self.runners.items()
