@@ -4,8 +4,8 @@
 that `lm.baselines` left in the first. The name of a run is its kind and its seed: sizes
 A to D, each trained on twice the text of the one before, and changes of size B. Before
 the largest is run, `predict WEIGHTS TOKENS RUN ...` stores what the others foretell;
-`layouts`, `processes` and `speed` measure those again. Without an argument the tables
-are made again.
+`baselines RUN` keeps those of a run on the same text; `layouts`, `processes` and `speed`
+measure those again. Without an argument the tables are made again.
 """
 
 from __future__ import annotations
@@ -288,9 +288,13 @@ def keep(runs: list[Path]) -> None:
         for name in ("output", "corpus", "data"):
             run["config"].pop(name)
     kept = ("files", "bytes", "tokens", "shares in passages of the training text")
-    baselines = json.loads((runs[0] / "baselines.json").read_text())
     text = {name: text[name] for name in kept}
-    store("runs", {"baselines": baselines, "text": text, "runs": found})
+    store("runs", {"baselines": baselines(runs[0]), "text": text, "runs": found})
+
+
+def baselines(run: Path) -> dict[str, float]:
+    """What `lm.baselines` left in the folder of a run."""
+    return json.loads((run / "baselines.json").read_text())
 
 
 def measured(run: Path) -> dict[str, Any]:
@@ -325,6 +329,9 @@ def main() -> None:
             store("processes", processes())
         case ["speed"]:
             store("speed", bench_lm.measure(9))
+        case ["baselines", run]:
+            kept = json.loads((FOLDER / "runs.json").read_text())
+            store("runs", kept | {"baselines": baselines(Path(run))})
         case ["predict", weights, count, *names]:
             return foretell([Path(name) for name in names], int(weights), int(count))
         case [_, *_] as names:
