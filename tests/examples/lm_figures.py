@@ -4,8 +4,8 @@
 that `lm.baselines` left in the first. The name of a run is its kind and its seed: sizes
 A to D, each trained on twice the text of the one before, and changes of size B. Before
 the largest is run, `predict WEIGHTS TOKENS RUN ...` stores what the others foretell;
-`baselines RUN` keeps those of a run on the same text; `layouts`, `processes` and `speed`
-measure those again. Without an argument the tables are made again.
+`baselines RUN` keeps those of a run on the same text; `layouts`, `processes` and
+`speed` measure those again. Without an argument the tables are made again.
 """
 
 from __future__ import annotations
