@@ -11,8 +11,13 @@ parser that knows neither of them reads the pictures.
     python text_to_image.py --size large --seed 1 --output elsewhere
 """
 
+import argparse
+import json
+import shlex
+import sys
 from functools import partial
 from itertools import product
+from pathlib import Path
 from typing import NamedTuple
 
 import equinox as eqx
@@ -21,8 +26,8 @@ import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
 import optax
-import study
 from jax import lax
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 from sklearn.cluster import KMeans
 
 BATCH = 128
@@ -294,7 +299,7 @@ class Transformer(eqx.Module):
         self.ordered = ordered
 
     def __call__(self, tokens, words):
-        """Tokens (16,) and words (LENGTH,) to logits (16, CODES) of the tokens."""
+        """Tokens (16,) and words (LENGTH,) to scores (16, CODES) of the tokens."""
         if self.ordered:  # the input at a position is the token before it
             tokens = jnp.concatenate([jnp.array([CODES]), tokens[:-1]])
         real = words > 0
@@ -312,8 +317,8 @@ class Transformer(eqx.Module):
         return jax.vmap(self.out)(jax.vmap(self.norm)(x[LENGTH:]))
 
 
-def cross_entropy(logits, tokens):
-    return optax.softmax_cross_entropy_with_integer_labels(logits, tokens).mean()
+def cross_entropy(scores, tokens):
+    return optax.softmax_cross_entropy_with_integer_labels(scores, tokens).mean()
 
 
 def corrupt(key, tokens):
@@ -329,10 +334,10 @@ def denoising_loss(model, tokens, words, key, unroll=2):
     key, now = jax.random.split(key)
     guess, total = corrupt(now, tokens), 0.0
     for _ in range(unroll):
-        logits = jax.vmap(model)(guess, words)
-        total += cross_entropy(logits, tokens)
+        scores = jax.vmap(model)(guess, words)
+        total += cross_entropy(scores, tokens)
         key, now = jax.random.split(key)
-        guess = jax.random.categorical(now, logits)  # no gradient passes a draw
+        guess = jax.random.categorical(now, scores)  # no gradient passes a draw
     return total / unroll
 
 
@@ -349,8 +354,8 @@ def denoise(model, key, words, temperature, rounds):
     def one_round(i, tokens):
         draw, choose = jax.random.split(jax.random.fold_in(key, i))
         cooling = 1 - 0.9 * i / jnp.maximum(rounds - 1, 1)
-        logits = jax.vmap(model)(tokens, words) / (temperature * cooling)
-        new = jax.random.categorical(draw, logits)
+        scores = jax.vmap(model)(tokens, words) / (temperature * cooling)
+        new = jax.random.categorical(draw, scores)
         redrawn = jax.random.bernoulli(choose, 0.5, tokens.shape)
         return jnp.where(redrawn | everything, new, tokens)
 
@@ -363,23 +368,19 @@ def write(model, key, words, temperature, rounds):
     """Tokens (n, 16), one after another, in as many rounds as there are tokens."""
 
     def one_token(i, tokens):
-        logits = jax.vmap(model)(tokens, words)[:, i] / temperature
-        new = jax.random.categorical(jax.random.fold_in(key, i), logits)
+        scores = jax.vmap(model)(tokens, words)[:, i] / temperature
+        new = jax.random.categorical(jax.random.fold_in(key, i), scores)
         return tokens.at[:, i].set(new)
 
     return lax.fori_loop(0, 16, one_token, jnp.zeros((len(words), 16), jnp.int32))
 
 
-# --- Training -----------------------------------------------------------------------
-
-
-# How Equinox writes and reads a checkpoint.
-EQUINOX = eqx.tree_serialise_leaves, eqx.tree_deserialise_leaves
+# --- Training, and checkpoints as Equinox writes them -------------------------------
 
 
 class State(NamedTuple):
     model: eqx.Module
-    opt_state: optax.OptState
+    memory: optax.OptState
     average: eqx.Module  # of the models of late steps, which is the one to use
 
 
@@ -389,15 +390,15 @@ def make_optimizer(steps, rate=3e-3):
 
 
 def start(model, steps):
-    opt_state = make_optimizer(steps).init(eqx.filter(model, eqx.is_array))
-    return State(model, opt_state, model)
+    memory = make_optimizer(steps).init(eqx.filter(model, eqx.is_array))
+    return State(model, memory, model)
 
 
-def follow(average, model, decay):
+def follow(average, model, kept):
     """The average of models, moved towards the latest one."""
 
     def mean(old, new):
-        return decay * old + (1 - decay) * new if eqx.is_inexact_array(new) else new
+        return kept * old + (1 - kept) * new if eqx.is_inexact_array(new) else new
 
     return jax.tree.map(mean, average, model)
 
@@ -409,30 +410,64 @@ def training(state, loss, done, steps, seed):
     @eqx.filter_jit
     def step(state, number):
         differentiate = eqx.filter_value_and_grad(loss)
-        value, grads = differentiate(state.model, jax.random.fold_in(key, number))
+        value, gradient = differentiate(state.model, jax.random.fold_in(key, number))
         weights = eqx.filter(state.model, eqx.is_array)
-        updates, opt_state = optimizer.update(grads, state.opt_state, weights)
-        model = eqx.apply_updates(state.model, updates)
+        moves, memory = optimizer.update(gradient, state.memory, weights)
+        model = eqx.apply_updates(state.model, moves)
         # At first an average over few steps, later over some hundred.
-        decay = jnp.minimum(0.99, (number + 1) / (number + 10))
-        return State(model, opt_state, follow(state.average, model, decay)), value
+        kept = jnp.minimum(0.99, (number + 1) / (number + 10))
+        return State(model, memory, follow(state.average, model, kept)), value
 
     for number in range(done, steps):
         state, value = step(state, jnp.int32(number))
         yield number + 1, state, value
 
 
+def save(path, state, notes):
+    """A line of JSON, then the arrays; a stop in between leaves the old file whole."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    half = path.with_name("checkpoint.tmp")
+    with half.open("wb") as file:
+        file.write(json.dumps(notes).encode() + b"\n")
+        eqx.tree_serialise_leaves(file, state)
+    half.replace(path)
+
+
+def restore(path, state, notes):
+    """The state and notes that were saved; those given, if nothing was."""
+    if not path.exists():
+        print(f"No checkpoint {path} yet: this begins with the first step.")
+        return state, notes
+    try:
+        with path.open("rb") as file:
+            saved = json.loads(file.readline())
+            if (other := saved["settings"]) != notes["settings"]:
+                sys.exit(f"The run in {path} has {other}: go on with these.")
+            state = eqx.tree_deserialise_leaves(file, state)
+    except Exception as error:  # NumPy, json and Equinox each have their own
+        reason = str(error).partition("\n")[0]
+        sys.exit(f"Cannot read {path}: {reason}. Begin without --resume.")
+    print(f"Going on after step {saved['step']}.")
+    return state, saved
+
+
 # --- The program --------------------------------------------------------------------
 
 
-def fit(name, model, loss, steps, options):
-    """Train a model on loss(model, key); the average of the late models."""
-
-    def rest(state, done):
-        return training(state, loss, done, steps, options.seed)
-
-    begin = start(model, steps)
-    state, _ = study.fit(name, begin, rest, steps, options, EVERY, codec=EQUINOX)
+def fit(name, model, loss, steps, settings, folder, resume):
+    """Train with a progress bar; the average of the late models."""
+    path = folder / f"{name.replace(' ', '-')}.checkpoint"
+    state, notes = start(model, steps), {"settings": settings, "step": 0}
+    if resume:
+        state, notes = restore(path, state, notes)
+    columns = "{task.description:12}", BarColumn(), MofNCompleteColumn()
+    with Progress(*columns, TimeRemainingColumn(), "{task.fields[said]}") as bar:
+        task = bar.add_task(name, total=steps, completed=notes["step"], said="")
+        rest = training(state, loss, notes["step"], steps, settings["seed"])
+        for done, state, value in rest:
+            if done % EVERY == 0 or done == steps:
+                save(path, state, {**notes, "step": done})
+                bar.update(task, completed=done, said=f"loss {value:.3f}")
     return state.average
 
 
@@ -445,20 +480,20 @@ def batch(key, rows):
     return pictures, jnp.asarray(PROMPTS)[rows, wording]
 
 
-def fit_autoencoder(size, seen, options):
+def fit_autoencoder(size, seen, *given):
     """First without codes, then with the codes where the patches have come to lie."""
 
     def loss(quantized):
         return lambda m, key: autoencoder_loss(m, batch(key, seen)[0], quantized)
 
-    seed, steps = options.seed, size.autoencoder_steps
+    seed, steps = given[0]["seed"], size.autoencoder_steps
     model = Autoencoder(jax.random.key(seed))
-    model = fit("patches", model, loss(False), steps // 4, options)
+    model = fit("patches", model, loss(False), steps // 4, *given)
     pictures = draw(
         jax.random.key(seed), jnp.asarray(np.repeat(COMBINATIONS[seen], 6, 0))
     )
     model = with_codes(model, pictures, seed)
-    return fit("codes", model, loss(True), steps - steps // 4, options)
+    return fit("codes", model, loss(True), steps - steps // 4, *given)
 
 
 # How each model learns and makes pictures, and whether it sees earlier tokens alone.
@@ -469,7 +504,7 @@ KINDS = {
 }
 
 
-def fit_transformer(name, autoencoder, size, seen, options):
+def fit_transformer(name, autoencoder, size, seen, steps, *given):
     """Train one kind on the tokens of pictures, which the autoencoder gives."""
     loss, _, ordered = KINDS[name]
 
@@ -478,8 +513,8 @@ def fit_transformer(name, autoencoder, size, seen, options):
         pictures, words = batch(now, seen)
         return loss(model, autoencoder.tokens(pictures), words, later)
 
-    model = Transformer(size, ordered, jax.random.key(options.seed))
-    return fit(name, model, on_batch, options.settings["steps"], options)
+    model = Transformer(size, ordered, jax.random.key(given[0]["seed"]))
+    return fit(name, model, on_batch, steps, *given)
 
 
 def asked_for(rows, samples, seed):
@@ -508,7 +543,7 @@ def warmest_of_the_best(name, models, seen, seed):
     return max(scores, key=scores.get)
 
 
-def evaluate(name, models, seen, unseen, samples, seed):
+def judge(name, models, seen, unseen, samples, seed):
     """How one kind draws unseen combinations, and for whose prompt."""
     combinations, words = asked_for(unseen, samples, seed)
     temperature = warmest_of_the_best(name, models, seen, seed)
@@ -522,7 +557,7 @@ def evaluate(name, models, seen, unseen, samples, seed):
     }
     if name != "in order":  # which needs as many rounds as there are tokens
         found["by rounds"] = {
-            str(rounds): score(
+            rounds: score(
                 make(name, models, words, seed, temperature, rounds), combinations
             )["all"]
             for rounds in (1, 2, 4, 8, 16)
@@ -530,7 +565,7 @@ def evaluate(name, models, seen, unseen, samples, seed):
     return pictures, found
 
 
-def evaluate_parser(autoencoder, unseen, samples, seed):
+def judge_parser(autoencoder, unseen, samples, seed):
     """The parser on real pictures of unseen combinations, and on their codes alone."""
     combinations, _ = asked_for(unseen, samples, seed)
     real = draw(jax.random.key(seed), jnp.asarray(combinations))
@@ -549,7 +584,8 @@ def show(pictures, unseen, samples, path):
         title = "{color} {shape}\n{place}".format(**named(COMBINATIONS[row]))
         axes.set_title(title, fontsize=9)
         axes.axis("off")
-    study.save_figure(figure, path)
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
 
 
 def show_rounds(models, unseen, temperature, seed, path):
@@ -562,40 +598,86 @@ def show_rounds(models, unseen, temperature, seed, path):
             axes.imshow(picture.clip(0, 1))
             axes.axis("off")
         grid[0, column].set_title(f"{rounds} rounds", fontsize=9)
-    study.save_figure(figure, path)
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
 
 
-def run(options, size):
-    seed = options.seed
+def run(options):
+    size, seed = SIZES[options.size], options.seed
+    print(f"{options.size}: {size.takes}")
+    options.output.mkdir(parents=True, exist_ok=True)
+    steps = options.steps or size.steps
+    settings = {"size": options.size, "steps": steps, "seed": seed}
+    given = settings, options.output, options.resume
     seen, unseen = split(seed)
-    autoencoder = fit_autoencoder(size, seen, options)
-    models = {"autoencoder": autoencoder}
-    results = {"parser": evaluate_parser(autoencoder, unseen, size.samples, seed)}
+    models = {"autoencoder": fit_autoencoder(size, seen, *given)}
+    results = {
+        "parser": judge_parser(models["autoencoder"], unseen, size.samples, seed)
+    }
     for name in KINDS:
-        models[name] = fit_transformer(name, autoencoder, size, seen, options)
-        pictures, results[name] = evaluate(
-            name, models, seen, unseen, size.samples, seed
+        trained = fit_transformer(
+            name, models["autoencoder"], size, seen, steps, *given
         )
+        models[name] = trained
+        judged = name, models, seen, unseen, size.samples, seed
+        pictures, results[name] = judge(*judged)
         path = options.output / f"{name.replace(' ', '-')}.png"
         show(pictures, unseen, size.samples, path)
     temperature = results["two steps"]["temperature"]
     show_rounds(models, unseen, temperature, seed, options.output / "rounds.png")
+    (options.output / "results.json").write_text(json.dumps(results, indent=1))
     report(results)
-    return results
 
 
 def report(results):
-    """Print the shares of unseen combinations that are drawn as asked."""
+    """Print what was found."""
     rows = {f"{name} pictures": results["parser"][name] for name in ("real", "coded")}
-    rows |= {name: results[name]["unseen"] for name in KINDS}
+    for name in KINDS:
+        rows[name] = results[name]["unseen"]
     rows["two steps, another's prompt"] = results["two steps"]["another's prompt"]
-    study.print_table(rows)
-    print("All three right, by rounds of sampling:")
-    study.print_table({n: results[n]["by rounds"] for n in ("two steps", "one step")})
+    print(f"{'unseen combinations':29}" + "".join(f"{k:>8}" for k in rows["two steps"]))
+    for name, row in rows.items():
+        print(f"{name:29}" + "".join(f"{share:8.3f}" for share in row.values()))
+    for name in ("two steps", "one step"):
+        print(f"{name}, all three right, by rounds of sampling:", end="")
+        for rounds, share in results[name]["by rounds"].items():
+            print(f"  {rounds}: {share:.3f}", end="")
+        print()
+
+
+def positive(text):
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text} is not a positive whole number")
+    return int(text)
+
+
+def seed_number(text):
+    if not text.isdecimal() or int(text) >= 2**31:
+        raise argparse.ArgumentTypeError(f"{text} is not a number from 0 to 2**31 - 1")
+    return int(text)
+
+
+def read_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    add = parser.add_argument
+    add("--output", type=Path, default=Path("text_to_image"), help="where to write")
+    takes = "; ".join(f"{name}: {size.takes}" for name, size in SIZES.items())
+    add("--size", choices=SIZES, default="small", help=f"small, if not said; {takes}")
+    add("--steps", type=positive, help="at most, if not those of the size")
+    add("--seed", type=seed_number, default=0, help="of weights and batches")
+    add("--resume", action="store_true", help="go on with a run that was stopped")
+    return parser.parse_args()
 
 
 def main():
-    study.main(run, __doc__, SIZES)
+    options = read_arguments()
+    try:
+        run(options)
+    except KeyboardInterrupt:
+        again = sys.argv if options.resume else [*sys.argv, "--resume"]
+        sys.exit(f"Stopped. To go on from here: python {shlex.join(again)}")
+    except OSError as error:
+        sys.exit(f"Cannot write to {options.output}: {error}")
 
 
 if __name__ == "__main__":

@@ -9,11 +9,13 @@ import json
 import os
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -519,6 +521,60 @@ def test_a_run_says_what_it_measured(whole: Any):
     assert checkpoints(run) == {8, 12}
 
 
+def board(run: Path) -> list[tuple[int, dict[str, float]]]:
+    """The steps and numbers of a run's file of events, its checksums tested."""
+    from lm import events
+
+    def fields(data: bytes) -> Iterator[tuple[int, Any]]:
+        while data:
+            number, kind, data = data[0] >> 3, data[0] & 7, data[1:]
+            if kind in (1, 5):
+                size = {1: 8, 5: 4}[kind]
+                value, data = data[:size], data[size:]
+                yield number, struct.unpack("<d" if kind == 1 else "<f", value)[0]
+                continue
+            value = shift = 0
+            while data[0] > 127:
+                value, shift, data = value | data[0] % 128 << shift, shift + 7, data[1:]
+            value, data = value | data[0] << shift, data[1:]
+            if kind == 2:
+                value, data = data[:value], data[value:]
+            yield number, value
+
+    data, found = (run / "events.out.tfevents.lm").read_bytes(), []
+    while data:
+        size = int.from_bytes(data[:8], "little")
+        message = data[12 : 12 + size]
+        assert data[8:12] == events.checksum(data[:8])
+        assert data[12 + size : 16 + size] == events.checksum(message)
+        data, event = data[16 + size :], dict(fields(message))
+        if 3 in event:
+            assert event[3] == b"brain.Event:2"
+            continue
+        values = [dict(fields(value)) for _, value in fields(event[5])]
+        found.append((event[2], {v[1].decode(): v[2] for v in values}))
+    return found
+
+
+def test_tensorboard_reads_what_the_lines_say(whole: Any):
+    from lm import events
+
+    # Examples of RFC 3720, and of the documentation of Protocol Buffers.
+    assert events.crc32c(bytes(32)) == 0x8A9136AA
+    assert events.crc32c(b"123456789") == 0xE3069283
+    assert [events.varint(n) for n in (1, 300)] == [b"\x01", b"\xac\x02"]
+    run = Path(whole.output)
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").open()]
+    wanted = [
+        (line.pop("step"), {n: x for n, x in line.items() if n != "collectives"})
+        for line in lines
+    ]
+    found = board(run)
+    assert [step for step, _ in found] == [step for step, _ in wanted]
+    for (_, values), (_, numbers) in zip(found, wanted, strict=True):
+        assert values == pytest.approx(numbers, rel=1e-6)
+
+
 def interrupted(config: Any, number: int, after: float) -> int:
     """Start a run, send it a signal some seconds after its first loss; its status."""
     running = train(config)
@@ -556,6 +612,9 @@ def test_terminated_or_killed_it_goes_on_bit_for_bit(
     ended(train(config))
     assert losses(config.output) == losses(whole.output)
     assert weights(config.output) == weights(whole.output)
+    assert [step for step, _ in board(Path(config.output))] == [
+        step for step, _ in board(Path(whole.output))
+    ]
 
 
 def test_another_run_than_the_one_that_was_asked_for(whole: Any):

@@ -1,9 +1,8 @@
-"""Text to image: the pictures, the parser, the codes, the models, the evaluation."""
+"""Text to image: the pictures, the parser, the codes, the models, and the judge."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -36,7 +35,7 @@ def test_the_parser_reads_every_real_picture():
     )
 
 
-def test_the_score_sees_pictures_of_other_prompts():
+def test_the_judge_sees_pictures_of_other_prompts():
     other = np.random.default_rng(0).permutation(216)
     found = program.score(pictures(other), ALL)
     assert found["all"] < 0.05
@@ -59,18 +58,17 @@ def test_prompts_say_what_they_mean():
 def autoencoder(tmp_path_factory: pytest.TempPathFactory):
     size, folder = program.SIZES["tiny"], tmp_path_factory.mktemp("autoencoder")
     seen, _ = program.split(0)
-    options = SimpleNamespace(seed=0, settings={}, output=folder, resume=False)
-    return program.fit_autoencoder(size, seen, options)
+    return program.fit_autoencoder(size, seen, {"seed": 0}, folder, False)
 
 
 def test_codes_keep_what_a_picture_shows(autoencoder):
     _, unseen = program.split(0)
-    found = program.evaluate_parser(autoencoder, unseen, 4, 0)
+    found = program.judge_parser(autoencoder, unseen, 4, 0)
     assert found["coded"]["all"] > 0.9
     assert found["error of coding"] < 0.05
     # With codes that mean nothing, they do not.
     untrained = program.Autoencoder(jax.random.key(1))
-    assert program.evaluate_parser(untrained, unseen, 4, 0)["coded"]["all"] < 0.1
+    assert program.judge_parser(untrained, unseen, 4, 0)["coded"]["all"] < 0.1
 
 
 def test_corruption_leaves_a_share_and_leans_high():
@@ -82,7 +80,7 @@ def test_corruption_leaves_a_share_and_leans_high():
 
 
 @program.eqx.filter_jit
-def logits(net, tokens, words):
+def scores(net, tokens, words):
     return net(tokens, words)
 
 
@@ -93,20 +91,20 @@ def model(ordered: bool) -> program.Transformer:
 def test_in_order_a_token_sees_the_earlier_ones_and_the_words():
     tokens, words = jnp.arange(16), jnp.asarray(program.PROMPTS[0, 0])
     net = model(ordered=True)
-    before = logits(net, tokens, words)
-    after = logits(net, tokens.at[7].set(200), words)
+    before = scores(net, tokens, words)
+    after = scores(net, tokens.at[7].set(200), words)
     changed = np.asarray(before != after).any(axis=1)
     assert not changed[:8].any()
     assert changed[8:].all()
-    other = logits(net, tokens, jnp.asarray(program.PROMPTS[9, 0]))
+    other = scores(net, tokens, jnp.asarray(program.PROMPTS[9, 0]))
     assert (other != before).any(axis=1).all()
 
 
 def test_otherwise_every_token_sees_every_other():
     tokens, words = jnp.arange(16), jnp.asarray(program.PROMPTS[0, 0])
     net = model(ordered=False)
-    other = logits(net, tokens.at[7].set(200), words)
-    changed = other != logits(net, tokens, words)
+    other = scores(net, tokens.at[7].set(200), words)
+    changed = other != scores(net, tokens, words)
     assert np.asarray(changed).any(axis=1).all()
 
 
@@ -114,9 +112,9 @@ def test_words_that_are_not_there_are_not_seen():
     net, tokens = model(ordered=False), jnp.arange(16)
     short = program.PROMPTS[0, 0]
     assert (short == 0).any()
-    before = logits(net, tokens, jnp.asarray(short))
+    before = scores(net, tokens, jnp.asarray(short))
     net = program.eqx.tree_at(lambda m: m.words, net, net.words.at[0].add(9.0))
-    np.testing.assert_array_equal(logits(net, tokens, jnp.asarray(short)), before)
+    np.testing.assert_array_equal(scores(net, tokens, jnp.asarray(short)), before)
 
 
 def test_the_second_step_is_part_of_the_loss_and_its_draw_passes_no_gradient():
@@ -136,7 +134,7 @@ def test_the_second_step_is_part_of_the_loss_and_its_draw_passes_no_gradient():
 
 
 class Knows:
-    """A perfect network: its logits are of the picture that the words ask for."""
+    """A perfect network: it scores the tokens of the picture that the words ask for."""
 
     def __init__(self, autoencoder, blind: bool):
         self.prompts = jnp.asarray(program.PROMPTS[:, 0])
