@@ -47,23 +47,6 @@ def test_a_wheel_holds_its_own_package_whole_and_no_other(wheel: tuple[str, Path
     assert f"{name}/pyproject.toml" not in packed
 
 
-def test_the_engine_says_what_it_lacks(tmp_path: Path):
-    """In an interpreter that finds the package alone, in one line and a way out."""
-    (tmp_path / "executed_book").symlink_to(SOURCES["executed_book"])
-    ran = subprocess.run(
-        [sys.executable, "-S", "-m", "executed_book", "build"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ran.returncode == 1
-    assert "Traceback" not in ran.stderr
-    assert "which is not installed here" in ran.stderr
-    assert "pip install executed-book" in ran.stderr
-
-
 @pytest.mark.weekly
 def test_the_oldest_sphinx_and_myst_nb_that_are_promised_build_books(tmp_path: Path):
     """In an environment of their own: the lower bounds of the engine, and tests."""

@@ -28,7 +28,6 @@ SMALLEST = {
     "bench_lens": ["--rounds=1", "--only=1000 equations"],
     "bench_lm": ["--rounds=1", "--small"],
     "bench_pages": ["--rounds=1", "--only", "index"],
-    "bench_programs": ["--rounds=1", "--sample=1"],
     "bench_watch_measure": ["misses"],
 }
 

@@ -77,7 +77,8 @@ DEEP = "import sys\nsys.setrecursionlimit(10**9)\ndef f(n):\n    f(n + 1)\nf(0)"
 
 FAULTS = {
     "a page that is a pipe": Fault(
-        lambda book: os.mkfifo(book.root / "docs" / "pipe.md"), "a page is a file"
+        lambda book: os.mkfifo(book.root / "docs" / "pipe.md"),
+        "docs/pipe.md:1: a page is a file",
     ),
     "a page of bytes": Fault(
         lambda book: (book.root / "docs" / "b.md").write_bytes(b"\xff\xfe"), "UTF-8"
@@ -87,13 +88,19 @@ FAULTS = {
     ),
     "docs removed": Fault(without_docs, "was removed while the book was built"),
     "no docs": Fault(lambda book: shutil.rmtree(book.root / "docs"), "docs"),
-    "memory": Fault(page(DEEP), "of memory", arguments=("-Dexecuted_book_memory=1",)),
+    "memory": Fault(
+        page(DEEP),
+        "docs/one.md:9: cell 1 held over 1 GB of memory",
+        arguments=("-Dexecuted_book_memory=1",),
+    ),
     "no conf.py": Fault(
         lambda book: (book.root / "conf" / "conf.py").unlink(), "no conf.py in it"
     ),
     "no such extension": Fault(conf("extensions += ['no_such']"), "no_such"),
     "a date": Fault(
-        lambda book: None, "SOURCE_DATE_EPOCH", variables={"SOURCE_DATE_EPOCH": "soon"}
+        lambda book: None,
+        "SOURCE_DATE_EPOCH is 'soon'",
+        variables={"SOURCE_DATE_EPOCH": "soon"},
     ),
     "a platform": Fault(
         page("import jax"), "'cuda'", variables={"JAX_PLATFORMS": "cuda"}

@@ -79,14 +79,6 @@ def test_a_stale_record_is_listed_and_not_shown(recorded):
     assert "2 Pretend" not in recorded.html("one")
 
 
-def test_without_records_the_page_says_so_and_is_the_cpus(recorded):
-    recorded.stored("one", "pretend").unlink()
-    assert "show a record" not in recorded.built()
-    page = recorded.html("one")
-    assert "data-sync-id" not in page
-    assert "No accelerator has been recorded for this page yet" in page
-
-
 def test_a_broken_record_is_named(recorded):
     path = recorded.stored("one", "pretend")
     path.write_text(path.read_text().replace("# end\n", ""))

@@ -10,10 +10,9 @@ import pytest
 
 from executed_book.checking.rules import announcement, check_run, failed, has_assert
 from executed_book.errors import PageError
-from executed_book.model import Cell, CellResult, Failure, Sentence, Value, ValueResult
-from executed_book.settings import RULES
+from executed_book.model import Cell, CellResult, Failure
 
-from ..made import chapter, executed, figure, gave, printed, raised, shown
+from ..made import chapter, executed, gave, printed, raised, shown
 
 
 def wrong(cell: Cell | str, result: CellResult, *rules: str, **run: Any) -> list[str]:
@@ -22,44 +21,12 @@ def wrong(cell: Cell | str, result: CellResult, *rules: str, **run: Any) -> list
     return [f"{e.line}: {e.message}\n{e.hint}" for e in errors]
 
 
-def test_a_cell_that_gives_something_is_fine():
-    assert wrong("x", gave(printed("a"), shown("3")), *RULES) == []
-
-
 # -- failures
 
 
 def needing(**needs: set[int]) -> Any:
     """Which cells a cell needs, by numbers such as `c3={1}`."""
     return lambda number: needs.get(f"c{number}", set())
-
-
-def test_a_failure_that_nobody_announced_is_told_with_its_announcement():
-    made = executed(chapter("x"), raised("KeyError", "'a'", line=3))
-    [error], spoilt = failed(made, needing())
-    assert (error.line, error.message) == (12, "cell 1 raised KeyError")
-    assert error.hint.endswith("write :raises: \"KeyError: 'a'\"")
-    assert error.detail == "Traceback\nKeyError: 'a'"
-    assert spoilt == {1}
-
-
-def test_a_failure_makes_sentences_false():
-    sentence = Sentence("Every one.", 4, ("all",))
-    made = executed(
-        chapter(Cell(1, "x", 5, check="all"), sentences=(sentence,)), raised()
-    )
-    [error], _ = failed(made, needing())
-    assert error.message.endswith("so that this does not hold: line 4, “Every one.”")
-
-
-def test_what_needs_a_failed_cell_is_told_with_it():
-    made = executed(chapter(*"abcd"), raised(), gave(), raised(), raised())
-    errors, spoilt = failed(made, needing(c2={1}, c3={2}, c4={4}))
-    assert [error.message for error in errors] == [
-        "cell 1 raised ValueError; not looked at, since they need it: cells 2, 3",
-        "cell 4 raised ValueError",
-    ]
-    assert spoilt == {1, 2, 3, 4}
 
 
 def test_what_is_needed_is_only_asked_once_a_cell_has_failed():
@@ -112,32 +79,11 @@ def test_an_announced_failure_that_comes(said):
     assert wrong(Cell(1, "x", 5, raises=said), raised()) == []
 
 
-@pytest.mark.parametrize("said", ["ValueError: good", "KeyError: bad", "ValueError"])
-def test_an_announced_failure_that_is_another(said):
-    [told] = wrong(Cell(1, "x", 5, raises=said), raised(line=2))
-    assert told.startswith(f"6: cell 1 announces {said!r} and raises another")
-    assert 'write :raises: "ValueError: bad"' in told
-
-
-def test_an_announced_failure_that_does_not_come():
-    [told] = wrong(Cell(1, "x", 5, raises="ValueError: bad"), gave())
-    assert told.startswith("5: cell 1 announces ValueError and raises nothing\ndrop")
-
-
 def test_a_class_alone_announces_a_failure_without_words():
     assert wrong(Cell(1, "x", 5, raises="ValueError"), raised(message="")) == []
 
 
 WARNED = gave(printed("UserWarning: careful\n", "stderr"))
-
-
-def test_stderr_is_announced_where_the_rule_holds():
-    assert wrong("x", WARNED) == []
-    [told] = wrong("x", WARNED, "stderr")
-    assert told.startswith("10: cell 1 writes to stderr")
-    assert 'write :warns: "UserWarning: careful"' in told
-    noted = gave(printed("[INFO] step 3\n", "stderr"))
-    assert 'write :warns: "INFO"' in wrong("x", noted, "stderr")[0]
 
 
 def test_an_announced_warning_is_looked_for_whatever_the_rules():
@@ -185,25 +131,6 @@ def test_noise_is_looked_for_in_all_that_is_shown_and_shown_with_its_line():
     html = gave(shown("x", html="<b>\nan <A at 0x7f00123456>\n</b>"))
     errors = check_run(executed(chapter("x"), html), ["noise"])
     assert [error.detail for error in errors] == ["an <A at 0x7f00123456>"]
-
-
-def test_a_figure_and_its_text_belong_together():
-    drawn, described = gave(figure()), Cell(1, "x", 5, alt="A line")
-    assert wrong(described, drawn, "figures") == []
-    assert wrong("x", drawn) == []
-    [told] = wrong("x", drawn, "figures")
-    assert told.startswith("10: cell 1 shows a figure without alternative text")
-    [told] = wrong(described, gave(), "figures")
-    assert told.startswith("5: cell 1 describes a figure and shows none")
-
-
-def test_values_that_could_not_be_had():
-    value = Value("value", "y", 12)
-    bad = ValueResult(error="NameError: y")
-    made = executed(chapter(Cell(1, "x", 5, values=(value,))), gave(values=(bad,)))
-    assert [(e.line, e.message) for e in check_run(made, ())] == [
-        (12, "the value 'y' could not be had: NameError: y"),
-    ]
 
 
 def test_spoilt_cells_are_not_looked_at():

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from executed_book.checking.text import (
-    error_text,
-    has_figure,
-    has_value,
     pinned_text,
     printed_text,
     shown_texts,
-    stderr_text,
 )
 from executed_book.model import ValueResult
 
@@ -54,11 +48,6 @@ def test_pins_do_not_number_cells():
     )
 
 
-def test_a_display_without_text_is_pinned_as_nothing():
-    html = {"output_type": "display_data", "data": {"text/html": "<b>1</b>"}}
-    assert pinned_text([html]) == ""
-
-
 def test_shown_is_every_format_of_text_and_the_values_below():
     result = gave(
         printed("a\n"),
@@ -75,30 +64,3 @@ def test_shown_is_every_format_of_text_and_the_values_below():
         "Traceback\n  Cell 3, line 1",
         "7",
     ]
-
-
-def test_what_went_to_stderr():
-    result = gave(printed("a\n", "stderr"), printed("b\n"), printed("c\n", "stderr"))
-    assert stderr_text(result) == "a\nc\n"
-
-
-@pytest.mark.parametrize(
-    ("result", "has_one"),
-    [
-        (gave(), False),
-        (gave(shown("3")), False),
-        (gave(ERROR, printed("a")), False),
-        (gave(shown("3"), figure()), True),
-    ],
-)
-def test_a_figure_is_any_image(result, has_one):
-    assert has_figure(result) is has_one
-
-
-def test_a_value_is_what_the_last_expression_gave():
-    assert has_value(gave(printed("a"), shown("3")))
-    assert not has_value(gave(printed("a"), figure()))
-
-
-def test_an_error_is_its_class_and_message():
-    assert error_text(ERROR) == "TypeError: m"

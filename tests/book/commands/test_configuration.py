@@ -30,16 +30,6 @@ def test_the_command_line_wins(tmp_path):
     assert (settings.cache, settings.jobs) == (tmp_path / "mine", 7)
 
 
-def test_an_option_that_cannot_be_is_told(tmp_path):
-    with pytest.raises(BookError, match="executed_book_folder is 'here'"):
-        read(tmp_path, "", executed_book_folder="here")
-
-
-def test_no_conf(tmp_path):
-    with pytest.raises(BookError, match=r"no conf\.py in it; name the folder"):
-        read_settings(tmp_path, tmp_path, {})
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [

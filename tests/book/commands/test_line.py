@@ -14,7 +14,6 @@ import pytest
 
 from executed_book.commands import line
 from executed_book.commands.line import main
-from executed_book.errors import BookError
 
 
 @pytest.fixture(autouse=True)
@@ -97,39 +96,6 @@ def failing(error: BaseException) -> Any:
     return fail
 
 
-def test_all_went_well(running, capsys):
-    assert running(lambda: None) == 0
-    assert capsys.readouterr() == ("", "")
-
-
-def test_a_problem_of_the_book_is_said_as_it_is(running, capsys):
-    assert running(failing(BookError("docs/a.md:1: odd"))) == 1
-    assert capsys.readouterr().err == "\ndocs/a.md:1: odd\n"
-
-
-@pytest.mark.parametrize(
-    ("error", "said"),
-    [
-        (
-            OSError(28, "No space left on device", "/x/a"),
-            "No space left on device (/x/a",
-        ),
-        (OSError("odd"), "odd"),
-    ],
-)
-def test_what_the_disk_says(running, capsys, error, said):
-    assert running(failing(error)) == 1
-    assert capsys.readouterr().err.startswith(f"\nthe disk says: {said}")
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_it_with_one_line(running, capsys, number):
-    status = running(lambda: signal.raise_signal(number), stopped="it stands")
-    assert status == 128 + number
-    assert capsys.readouterr().err == "\nit stands\n"
-    assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN, "once is enough"
-
-
 def test_a_signal_where_python_drops_what_is_raised(running, capsys):
     """As in a callback of a weak reference, of which importing has many."""
 
@@ -164,16 +130,3 @@ def test_a_mistake_of_ours_is_told_with_its_traceback(running, capsys):
     *_, error, _, last = capsys.readouterr().err.strip().splitlines()
     assert error == "ZeroDivisionError: oops"
     assert last.startswith("the builder itself failed: nothing was published")
-
-
-def test_every_command_has_something_to_run():
-    for arguments in (
-        ["build"],
-        ["execute"],
-        ["verify"],
-        ["claims"],
-        ["pin"],
-        ["record"],
-        ["releases"],
-    ):
-        assert parsed(*arguments).run.__name__ == f"_{arguments[0]}"

@@ -10,7 +10,6 @@ import pytest
 
 from executed_book.checking.stored import read_outputs
 from executed_book.commands import record as module
-from executed_book.errors import PageError
 
 from ..conftest import TinyBook, copy_of, new_book, on_a_device
 from ..made import CPU, GPU, chapter, executed, gave
@@ -204,37 +203,6 @@ def test_modules_are_found_below_a_folder_that_is_named_from_here(book):
 
 
 # -- one step at a time
-
-
-def error(message: str, detail: str = "") -> PageError:
-    return PageError(Path("docs/one.md"), 1, message, "", detail)
-
-
-@pytest.mark.parametrize(
-    ("told", "why"),
-    [
-        (error("cell 3 killed its process (SIGKILL)"), "killed its process (SIGKILL)"),
-        (
-            error(
-                "cell 3 raised ValueError", "Traceback\n  Cell 3\nValueError: bad\nx"
-            ),
-            "raised: ValueError: bad",
-        ),
-        (
-            error("cell 3 raised E; not looked at, since they need it: 4", "E: a"),
-            "raised: E: a; not looked at, since they need it: 4",
-        ),
-        (error("cell 3 writes to stderr", "careful"), "writes to stderr: careful"),
-        (error("odd " * 100), ("odd " * 50)),
-    ],
-)
-def test_why_a_cell_failed_in_a_line(told, why):
-    assert module._first_line(told) == why
-
-
-@pytest.mark.parametrize(("line", "number"), [(3, 0), (10, 1), (19, 1), (99, 2)])
-def test_a_line_belongs_to_the_cell_above_it(line, number):
-    assert module._cell_at(chapter("x", "y"), line) == number
 
 
 @pytest.mark.parametrize(

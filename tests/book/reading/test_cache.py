@@ -65,14 +65,6 @@ def test_what_is_wrong_with_a_page_is_told_each_time(read):
         assert "unknown cell tag 'odd'" in str(errors[0])
 
 
-def test_a_cell_from_a_file_is_read_each_time(read):
-    (read.source / "cell.py").write_text("x = 1")
-    (read.source / "one.md").write_text(PAGE.replace("x = 41", ":load: cell.py\n"))
-    assert read()[0][0].cells[0].source == "x = 1"
-    (read.source / "cell.py").write_text("x = 2")
-    assert read()[0][0].cells[0].source == "x = 2"
-
-
 @pytest.mark.parametrize("content", [b"", b"odd", None])
 def test_a_broken_file_in_the_cache_costs_a_parsing(read, content: bytes | None):
     (read.source / "one.md").write_text(PAGE)

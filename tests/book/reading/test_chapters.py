@@ -5,10 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
-from executed_book.errors import PageError
-from executed_book.reading.chapters import Reading, decode, docname_of, read_page
+from executed_book.reading.chapters import Reading, docname_of, read_page
 from executed_book.settings import Settings
 
 FRONT = "---\nfile_format: mystnb\n---\n"  # three lines
@@ -56,19 +53,6 @@ def test_values_belong_to_the_cell_above_them(tmp_path):
     assert second.values == ()
 
 
-def test_a_page_without_a_format_has_no_chapter_and_may_have_no_cell(tmp_path):
-    assert read(tmp_path, "# Text\n\n`x`\n").chapter is None
-    reading = read(tmp_path, "# Text\n\n```{code-cell}\nx\n```\n")
-    assert reading.chapter is None
-    assert told(reading) == [
-        (
-            3,
-            "a code cell on a page that does not execute",
-            "add 'file_format: mystnb' to the page's front matter",
-        )
-    ]
-
-
 def test_sentences_are_read_on_pages_of_either_kind(tmp_path):
     for text in ("Every one. {check}`a`\n", FRONT + "Every one. {check}`a`\n"):
         [sentence] = read(tmp_path, text).sentences
@@ -91,25 +75,6 @@ def test_a_cell_may_stand_in_a_file_of_its_own(tmp_path):
     ]
 
 
-def test_typed_numbers_are_found_where_the_rule_holds(tmp_path):
-    for text in ("It took 12 ms.\n", FRONT + "It took 12 ms.\n"):
-        assert told(read(tmp_path, text)) == []
-        [(_, message, _)] = told(read(tmp_path, text, "numbers"))
-        assert message == "a measured number typed by hand: '12 ms'"
-
-
-def test_unknown_options_are_refused_where_the_rule_holds_and_never_in_notebooks(
-    tmp_path,
-):
-    text = FRONT + "```{code-cell}\n:color: red\nx\n```\n"
-    assert told(read(tmp_path, text)) == []
-    [(line, message, _)] = told(read(tmp_path, text, "options"))
-    assert (line, message) == (4, "unknown cell option 'color'")
-    cell = {"cell_type": "code", "metadata": {"color": "red"}, "source": "x"}
-    notebook = json.dumps({"nbformat": 4, "cells": [cell]})
-    assert told(read(tmp_path, notebook, "options", name="one.ipynb")) == []
-
-
 def test_a_notebooks_kernel_is_its_writers_own(tmp_path):
     cell = {"cell_type": "code", "metadata": {}, "source": ["x = 1\n", "x"]}
     metadata = {"kernelspec": {"name": "jax-env"}, "title": "T"}
@@ -119,15 +84,6 @@ def test_a_notebooks_kernel_is_its_writers_own(tmp_path):
     assert reading.chapter is not None
     assert reading.chapter.metadata == {"title": "T"}
     assert reading.chapter.cells[0].source == "x = 1\nx"
-
-
-def test_what_is_no_notebook_is_told(tmp_path):
-    reading = read(tmp_path, "{", name="one.ipynb")
-    [(line, message, hint)] = told(reading)
-    assert line == 1
-    assert message.startswith("not a notebook: JSONDecodeError")
-    assert hint == "save it anew from Jupyter, or remove it"
-    assert reading.chapter is None
 
 
 def test_a_page_in_another_language_is_refused_with_a_way_to_show_it(tmp_path):
@@ -141,21 +97,6 @@ def test_a_page_in_another_language_is_refused_with_a_way_to_show_it(tmp_path):
     assert len(errors) == 1
 
 
-def test_everything_that_is_wrong_is_told_and_the_chapter_is_still_read(tmp_path):
-    text = (
-        "---\nfile_format: mystnb\nkernelspec: {name: mine}\nexecuted_book: 5\n---\n"
-        "```{code-cell}\n:raises: 'Oh no'\nx\n```\n"
-    )
-    reading = read(tmp_path, text)
-    assert [line for line, *_ in told(reading)] == [4, 6]
-    assert reading.chapter is not None
-
-
-def test_a_quoted_count_is_noted(tmp_path):
-    assert read(tmp_path, "{receipts}`sentences` of them\n").has_counts
-    assert not read(tmp_path, "receipts\n").has_counts
-
-
 def test_a_text_that_is_known_is_not_read_from_the_file(tmp_path):
     path = tmp_path / "gone.md"
     chapter = read_page(path, Settings(tmp_path, tmp_path), FRONT + "# Known\n").chapter
@@ -163,20 +104,6 @@ def test_a_text_that_is_known_is_not_read_from_the_file(tmp_path):
     assert chapter.title == "Known"
     [error] = read_page(path, Settings(tmp_path, tmp_path)).errors
     assert error.message == "cannot be read: No such file or directory"
-
-
-def test_a_text_has_plain_line_ends_and_no_mark(tmp_path):
-    path = tmp_path / "one.md"
-    path.write_bytes(b"\xef\xbb\xbfa\r\nb\rc\n")
-    assert decode(path) == "a\nb\nc\n"
-
-
-def test_a_byte_that_is_not_utf8_is_told_at_its_line(tmp_path):
-    path = tmp_path / "one.md"
-    path.write_bytes(b"a\nb\ncaf\xe9\n")
-    with pytest.raises(PageError) as caught:
-        decode(path)
-    assert (caught.value.line, caught.value.message) == (3, "byte 0xe9 is not UTF-8")
 
 
 def test_the_name_of_a_page(tmp_path):

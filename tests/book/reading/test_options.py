@@ -175,9 +175,3 @@ def test_unknown_options_matter_only_where_the_rule_holds():
     fields, errors = options(is_strict=False, tags=["mine", "check"], mine=1)
     assert errors == []
     assert fields["tags"] == {"check"}
-
-
-def test_options_that_could_not_be_read_are_told():
-    stretch = Stretch("code", "x", 5, fence=4, complaint="bad YAML")
-    _, [error] = cell_options(stretch, PAGE, True)
-    assert error.message == "the cell's options could not be read: bad YAML"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 
 import pytest
@@ -50,20 +48,3 @@ def test_an_end_that_is_killed_amid_its_words_is_gone():
     assert heard.arrived() == []
     assert not heard.is_open
     heard.close()
-
-
-def test_a_fork_of_the_owner_says_nothing_and_ends():
-    code = (
-        "import os, socket\n"
-        "from executed_book.running.channel import Channel\n"
-        "one, other = map(Channel, socket.socketpair())\n"
-        "child = os.fork()\n"
-        "if not child:\n"
-        "    one.send(at='fork')\n"
-        "    os._exit(7)\n"
-        "print(os.waitpid(child, 0)[1], other.arrived())\n"
-    )
-    ran = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert ran.stdout == "0 []\n"

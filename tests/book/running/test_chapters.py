@@ -8,8 +8,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
 from executed_book.errors import PageError
 from executed_book.model import Cell, Chapter, Value, to_plain
 from executed_book.running.chapters import ChapterTask, Finished
@@ -96,56 +94,6 @@ def test_a_chapter_that_has_to_start_afresh_forgets_what_it_gave():
     assert task.so_far() is None
 
 
-@pytest.mark.parametrize(
-    ("status", "cause"),
-    [
-        (3, "exit code 3"),
-        (-9, "SIGKILL"),
-        (-200, "signal 200"),
-        (None, "with all that watched it"),
-    ],
-)
-def test_how_a_process_ended(status, cause):
-    error = Task().hears({"at": "cell", "number": 2}).ends(status)
-    assert (error.line, error.message) == (20, f"cell 2 killed its process ({cause})")
-    assert error.hint == "run the cell in a plain Python process to see why"
-
-
-def test_the_last_words_of_a_process_are_told():
-    error = Task().hears({"at": "cell", "number": 2}).ends(-6, words="boiler on fire")
-    assert (error.detail, error.hint) == (
-        "boiler on fire",
-        "what it said last stands above",
-    )
-
-
-@pytest.mark.parametrize(
-    ("messages", "line", "who"),
-    [
-        ([], 1, "the chapter"),
-        ([{"at": "cell", "number": 1}], 10, "cell 1"),
-        (
-            [{"at": "cell", "number": 1}, {"at": "values", "number": 1}],
-            15,
-            "a value in the text",
-        ),
-        (
-            [{"at": "cell", "number": 2}, {"at": "values", "number": 2}],
-            20,
-            "cell 2",
-        ),
-        ([{"at": "cell", "number": 2}, {"at": "end"}], 20, "the end of the chapter"),
-    ],
-)
-def test_what_was_late_is_told_at_its_line(messages, line, who):
-    error = Task(cell_seconds=2.5).hears(*messages).ends(None, late=True)
-    assert (error.line, error.message) == (
-        line,
-        f"{who} was still running after 2.5 seconds",
-    )
-    assert "executed_book: {limit: SECONDS}" in error.hint
-
-
 def test_a_chapter_that_does_not_even_begin_is_told_at_its_first_line():
     error = Task(chapter("x")).ends(-11)
     assert (error.line, error.message) == (
@@ -161,25 +109,3 @@ def test_a_chapter_that_broke_the_shell_tells_how():
     error = task.ends(0)
     assert error.message == "cell 1 broke the process that runs it"
     assert error.detail == "Traceback"
-
-
-def test_what_is_written_below_python_is_limited_as_well():
-    task = Task(output_limit=1000).hears({"at": "cell", "number": 1})
-    little: Any = SimpleNamespace(wrote_below=lambda: 8000)
-    much: Any = SimpleNamespace(wrote_below=lambda: 8001)
-    assert task.may_go_on(little)
-    assert not task.may_go_on(much)
-    assert task.ends(None).message == "cell 1 printed over 1,000 characters"
-
-
-def test_cells_that_ran_before_the_end_are_looked_at():
-    task = Task().hears(
-        {"at": "cell", "number": 1},
-        {"at": "result", "number": 1, "result": RESULT},
-        {"at": "cell", "number": 2},
-    )
-    task.ends(-9)
-    partial = task.so_far()
-    assert partial is not None
-    assert [cell.number for cell, _ in partial] == [1]
-    assert partial.run.provenance.platform == ""

@@ -45,12 +45,6 @@ def test_the_line_is_the_last_one_in_the_cell_itself():
     assert "Cell 1, line 2, in f" in failure.traceback
 
 
-def test_code_that_does_not_parse_fails_at_its_line():
-    failure = failing("x = 1\ny = = 1")
-    assert (failure.name, failure.line) == ("SyntaxError", 2)
-    assert "Traceback" not in failure.traceback
-
-
 def test_a_failure_after_the_code_is_at_the_line_that_is_given():
     assert failure_of(ValueError("shown"), 1, last_line=9).line == 9
     assert failure_of(ValueError("shown"), 1).traceback == "ValueError: shown"
@@ -76,7 +70,3 @@ def test_a_message_that_cannot_be_shown(source, message):
     failure = failing(source)
     assert failure.message == message
     failure.traceback.encode("utf-8")
-
-
-def test_what_ends_a_process_is_told_too():
-    assert failing("raise SystemExit(3)").name == "SystemExit"

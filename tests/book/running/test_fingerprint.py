@@ -93,14 +93,6 @@ def test_a_folder_that_was_listed_and_a_variable_that_was_read(tmp_path, monkeyp
     assert not holds(found, tmp_path)
 
 
-def test_a_module_read_in_its_compiled_form_is_its_source(tmp_path):
-    (tmp_path / "helper.py").write_text("x = 1")
-    compiled = tmp_path / "__pycache__" / "helper.cpython-313.pyc"
-    assert [*dependencies([], Uses({str(compiled)}), tmp_path)["files"]] == [
-        "helper.py"
-    ]
-
-
 def test_what_is_gone_holds_no_more(tmp_path):
     assert file_digest(tmp_path / "gone") is None
     assert not holds({**NOTHING, "distributions": {"no-such-thing": "1.0"}}, tmp_path)

@@ -49,12 +49,6 @@ def test_a_log_says_what_is_to_do_and_each_chapter_that_ends(progress, log, cloc
     ]
 
 
-def test_one_chapter_is_one(progress, log):
-    with progress.chapters(CHAPTERS[:1], set()):
-        pass
-    assert log.getvalue() == "1 chapter: 1 unchanged, 0 to execute (0 cells)\n"
-
-
 def test_a_log_says_seldom_what_runs(progress, log, clock):
     with progress.chapters(CHAPTERS, {"one", "second"}):
         progress.started("one")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import types
 from pathlib import Path
@@ -66,35 +65,3 @@ def test_a_program_is_compiled_by_its_own_rules_alone(tmp_path):
         1,
         "NameError: name 'unknown_name' is not defined",
     )
-
-
-ENDS = """
-import atexit, os, sys, threading, time
-from pathlib import Path
-from executed_book.running.script import run_program
-run_program('''
-import atexit, sys, threading, time
-atexit.register(print, "at exit")
-threading.Thread(target=lambda: (time.sleep(0.1), print("thread"))).start()
-print(__name__, sys.argv, sys.path[0] == {place!r})
-raise SystemExit(4)
-''', Path({place!r}))
-print("not reached")
-"""
-
-
-def test_a_process_ends_in_the_order_of_pythons_own(tmp_path):
-    code = ENDS.format(place=str(tmp_path))
-    ended = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ended.returncode == 4, ended.stderr
-    assert ended.stdout.splitlines() == [
-        "__main__ ['program.py'] True",
-        "thread",
-        "at exit",
-    ]

@@ -32,13 +32,6 @@ def test_python_is_steered_by_the_builder_alone(monkeypatch):
     assert found["JAX_ENABLE_X64"] == "1"
 
 
-def test_folders_of_modules_are_named_from_here(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["src", "/opt/lib"]))
-    folders = worker_environment()["PYTHONPATH"].split(os.pathsep)
-    assert folders == [str(tmp_path / "src"), "/opt/lib"]
-
-
 class Ends:
     """A worker without a process: the ends that its process would hold."""
 
@@ -87,14 +80,6 @@ def test_what_is_written_below_is_counted_and_its_end_told(ends):
     assert worker.wrote_below() == 5 + 2013
     assert worker.last_words().endswith("x last\ufffd words")
     assert len(worker.last_words()) < 1600
-
-
-def test_closing_a_worker_removes_its_folder(tmp_path):
-    made = Ends(tmp_path / "3")
-    (made.worker.folder / "file").touch()
-    made.worker.close(patience=0.0)
-    made.close()
-    assert not (tmp_path / "3").exists()
 
 
 def test_a_worker_has_its_folder_until_it_has_ended(tmp_path):

@@ -49,10 +49,6 @@ def test_values_come_in_the_order_of_their_occurrences():
     )
 
 
-def test_an_expression_may_be_broken_over_lines():
-    assert Page(("value", "x + 1", "3")).ask("value", "x +\n1")[0][0].astext() == "3"
-
-
 @pytest.mark.parametrize("again", [0, 1])
 def test_a_value_that_was_not_computed_is_told_at_its_line(again):
     page = Page(*[("value", "x", "1")] * again)
@@ -63,9 +59,3 @@ def test_a_value_that_was_not_computed_is_told_at_its_line(again):
     [(message, line)] = page.said
     assert (messages, line) == ([message], 7)
     assert message.startswith("the value 'x' was not computed: values stand in the")
-
-
-def test_on_a_page_that_does_not_execute_there_are_no_values():
-    page = Page()
-    page.env.temp_data = {}
-    assert page.ask("value", "x")[1]
