@@ -564,7 +564,7 @@ def test_tensorboard_reads_what_the_lines_say(whole: Any):
     assert events.crc32c(b"123456789") == 0xE3069283
     assert [events.varint(n) for n in (1, 300)] == [b"\x01", b"\xac\x02"]
     run = Path(whole.output)
-    lines = [json.loads(line) for line in (run / "metrics.jsonl").open()]
+    lines = map(json.loads, (run / "metrics.jsonl").read_text().splitlines())
     wanted = [
         (line.pop("step"), {n: x for n, x in line.items() if n != "collectives"})
         for line in lines
@@ -638,6 +638,17 @@ def test_a_disk_that_is_full(whole: Any, config: Any):
     assert said.startswith(f"Cannot save to {config.output}/checkpoints: ")
     assert "step 8 is whole" in said
     assert checkpoints(config.output) == {8}
+
+
+def test_a_full_disk_says_which_checkpoint_is_left(tmp_path: Path):
+    from lm.checkpoint import Checkpoints
+
+    checkpoints = Checkpoints.__new__(Checkpoints)
+    checkpoints.folder = tmp_path
+    error = OSError("No space left on device")
+    assert "No checkpoint is yet whole: make room" in refusal(checkpoints.full, error)
+    (tmp_path / "8").mkdir()
+    assert "checkpoint of step 8 is whole" in refusal(checkpoints.full, error)
 
 
 @pytest.mark.weekly
