@@ -1,14 +1,16 @@
 """Models without weights, on the same held-out text: `python -m lm.baselines RUN`.
 
 Modified Kneser-Ney smoothing of the counts of up to 8 bytes (Chen and Goodman, 1999),
-its order chosen on the validation text; `xz` before and after it has seen the training
-text; and a uniform model.
+its order chosen on the validation text; `xz`, and `zstd` where it is installed, before
+and after they have seen the training text; and a uniform model.
 """
 
 import argparse
 import json
 import lzma
 import math
+import shutil
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -83,14 +85,19 @@ def kneser_ney(train, parts, highest=8):
     return result
 
 
-def xz_bits(train, test):
-    """Bits a byte that `xz -9e` adds for the test text behind the training text."""
+def xz(data):
+    return lzma.compress(data, preset=9 | lzma.PRESET_EXTREME)
 
-    def size(data):
-        return len(lzma.compress(data, preset=9 | lzma.PRESET_EXTREME))
 
-    before = size(train) if train else 0
-    return 8 * (size(train + test) - before) / len(test)
+def zstd(data):
+    command = ["zstd", "--ultra", "-22", "--long=27", "--stdout"]
+    return subprocess.run(command, input=data, capture_output=True, check=True).stdout
+
+
+def added_bits(compress, train, test):
+    """Bits a byte that a compressor adds for the test text behind the training text."""
+    before = len(compress(train)) if train else 0
+    return 8 * (len(compress(train + test)) - before) / len(test)
 
 
 def evaluate(config):
@@ -100,12 +107,12 @@ def evaluate(config):
     bits = kneser_ney(train, {"validation": validation, "test": test})
     means = {part: {n: x.mean() for n, x in bits[part].items()} for part in bits}
     order = min(means["validation"], key=means["validation"].get)
-    return {
-        f"Kneser-Ney, {order} bytes": float(means["test"][order]),
-        "xz, after the training text": xz_bits(train, test),
-        "xz": xz_bits(b"", test),
-        "uniform": math.log2(256),
-    }
+    found = {f"Kneser-Ney, {order} bytes": float(means["test"][order])}
+    for compress in [xz, zstd] if shutil.which("zstd") else [xz]:
+        name = compress.__name__
+        found[f"{name}, after the training text"] = added_bits(compress, train, test)
+        found[name] = added_bits(compress, b"", test)
+    return found | {"uniform": math.log2(256)}
 
 
 def main():

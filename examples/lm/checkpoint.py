@@ -63,9 +63,13 @@ class Checkpoints:
 
     def full(self, error):
         line = str(error).strip().splitlines()[0][:200]
+        newest = self.newest()
+        left = (
+            f"The checkpoint of step {newest} is" if newest else "No checkpoint is yet"
+        )
         stop(
-            f"Cannot save to {self.folder}: {line}. The checkpoint of step "
-            f"{self.newest()} is whole: make room, and give the same command again."
+            f"Cannot save to {self.folder}: {line}. {left} whole: make room, and give "
+            "the same command again."
         )
 
     def newest(self):

@@ -1,7 +1,8 @@
 """Train the model: `python -m lm.train --data FOLDER --output RUN`.
 
 Given again, the same command goes on from the newest checkpoint. SIGTERM saves one and
-leaves. What the run measures goes to RUN/metrics.jsonl, one line of JSON an event.
+leaves. What the run measures goes to RUN/metrics.jsonl, one line of JSON an event, and
+to a file that TensorBoard reads.
 """
 
 import json
@@ -23,7 +24,7 @@ from jax import lax
 from jax.experimental import multihost_utils
 
 from . import config as options
-from . import corpus, evaluate, loader, model, parallel
+from . import corpus, evaluate, events, loader, model, parallel
 from .checkpoint import Checkpoints, quiet
 
 # --- One step -------------------------------------------------------------------------
@@ -125,7 +126,10 @@ def roof(config, size=1024, tries=5):
 
 
 class Metrics:
-    """Lines of JSON; a loss is fetched two steps late, when it is long computed."""
+    """Lines of JSON, and the same for TensorBoard.
+
+    A loss is fetched two steps late, when it is long computed.
+    """
 
     def __init__(self, path, first, write):
         self.path, self.write, self.pending = path, write, deque()
@@ -133,6 +137,9 @@ class Metrics:
             lines = path.read_text().splitlines() if path.exists() else []
             kept = [line for line in lines if json.loads(line)["step"] <= first]
             path.write_text("".join(f"{line}\n" for line in kept))
+            self.board = events.Writer(path.parent)
+            for line in kept:
+                self.board.add(**json.loads(line))
 
     def add(self, step, value, **more):
         value.copy_to_host_async()
@@ -150,6 +157,7 @@ class Metrics:
         if self.write:
             with self.path.open("a") as file:
                 file.write(json.dumps(event) + "\n")
+            self.board.add(**event)
 
     def flush(self):
         while self.pending:

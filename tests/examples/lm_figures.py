@@ -4,8 +4,8 @@
 that `lm.baselines` left in the first. The name of a run is its kind and its seed: sizes
 A to D, each trained on twice the text of the one before, and changes of size B. Before
 the largest is run, `predict WEIGHTS TOKENS RUN ...` stores what the others foretell;
-`layouts`, `processes` and `speed` measure those again. Without an argument the tables
-are made again.
+`baselines RUN` keeps those of a run on the same text; `layouts`, `processes` and
+`speed` measure those again. Without an argument the tables are made again.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SIZES = ("A", "B", "C", "D")
 CHANGES = {"kv": "as many heads of keys and values as of queries"}
 MADE_BY = "# Made by tests/examples/lm_figures.py from the runs that are kept."
 
-#: One step of the smallest model in each layout: its losses and what it takes.
+#: One step of the smallest model in each variant: its losses and what it takes.
 LAYOUTS = """
 import json, sys
 import jax, numpy as np
@@ -42,21 +42,21 @@ from dataclasses import replace
 from lm import loader, parallel, train
 from lm.config import Config
 
-config, found = Config(**json.loads(sys.argv[1])), {}
-rows = np.random.default_rng(1).integers(1, 300, (1, 16, 33), np.int32)
-for layout in ("one device", "data", "fsdp", "tensor", "fsdp+tensor"):
-    devices = 1 if layout == "one device" else 8
-    config = replace(config, parallel=layout if devices > 1 else "data")
-    mesh = parallel.make_mesh(config, devices)
+plain, variants = map(json.loads, sys.argv[1:])
+rows, found = np.random.default_rng(1).integers(1, 300, (16, 33), np.int32), {}
+for name, options in variants.items():
+    config = Config(**plain | options)
+    mesh = parallel.make_mesh(config, 8 if "parallel" in options else 1)
+    parts = rows.reshape(config.accumulate, -1, 33)
     with jax.set_mesh(mesh):
         graph, init, abstract = train.make_state(config, mesh)
         shape = train.spec_of_rows(config, mesh)
         step = train.make_step(config, graph).lower(abstract, shape).compile()
         state, losses = init(jax.random.key(0)), []
         for _ in range(3):
-            state, value = step(state, loader.to_devices(rows, mesh))
+            state, value = step(state, loader.to_devices(parts, mesh))
             losses.append(float(value))
-        found[layout] = {"losses": losses, **parallel.report(step)}
+        found[name] = {"losses": losses, **parallel.report(step)}
 print(json.dumps(found))
 """
 
@@ -75,10 +75,20 @@ TINY: dict[str, Any] = {
 }
 
 
+#: What makes a step another one, on one device and on eight.
+VARIANTS = {
+    "one device": {},
+    "one device, nothing recomputed": {"remat": "none"},
+    "one device, two parts of a batch": {"accumulate": 2},
+    "one device, bfloat16": {"compute": "bfloat16"},
+    **{name: {"parallel": name} for name in ("data", "fsdp", "tensor", "fsdp+tensor")},
+}
+
+
 def layouts(**variables: str) -> dict[str, Any]:
-    """For each layout the losses of three steps, bytes and collectives."""
+    """For each variant the losses of three steps, bytes and collectives."""
     env = {**os.environ, "JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": "8"}
-    command = [sys.executable, "-c", LAYOUTS, json.dumps(TINY)]
+    command = [sys.executable, "-c", LAYOUTS, json.dumps(TINY), json.dumps(VARIANTS)]
     more = {"cwd": EXAMPLES, "env": {**env, **variables}, "check": True}
     out = subprocess.run(command, capture_output=True, text=True, **more)
     return json.loads(out.stdout)
@@ -215,8 +225,11 @@ def picture_of_curves(kept: dict[str, Any]) -> str:
     [run] = named(kept, SIZES[-1])
     a_step = run["config"]["batch"] * run["config"]["context"]
     curve = [(step * a_step, round(bits, 4)) for step, bits in run["curve"]]
-    beside = {name: round(bits, 4) for name, bits in kept["baselines"].items()}
-    beside.pop("uniform")
+    beside = {
+        name: round(bits, 4)
+        for name, bits in kept["baselines"].items()
+        if name.startswith(("xz", "Kneser-Ney"))
+    }
     return f"""{MADE_BY}
 import matplotlib.pyplot as plt
 import numpy as np
@@ -288,9 +301,13 @@ def keep(runs: list[Path]) -> None:
         for name in ("output", "corpus", "data"):
             run["config"].pop(name)
     kept = ("files", "bytes", "tokens", "shares in passages of the training text")
-    baselines = json.loads((runs[0] / "baselines.json").read_text())
     text = {name: text[name] for name in kept}
-    store("runs", {"baselines": baselines, "text": text, "runs": found})
+    store("runs", {"baselines": baselines(runs[0]), "text": text, "runs": found})
+
+
+def baselines(run: Path) -> dict[str, float]:
+    """What `lm.baselines` left in the folder of a run."""
+    return json.loads((run / "baselines.json").read_text())
 
 
 def measured(run: Path) -> dict[str, Any]:
@@ -325,6 +342,9 @@ def main() -> None:
             store("processes", processes())
         case ["speed"]:
             store("speed", bench_lm.measure(9))
+        case ["baselines", run]:
+            kept = json.loads((FOLDER / "runs.json").read_text())
+            store("runs", kept | {"baselines": baselines(Path(run))})
         case ["predict", weights, count, *names]:
             return foretell([Path(name) for name in names], int(weights), int(count))
         case [_, *_] as names:

@@ -172,9 +172,11 @@ def test_at_its_real_size_each_adapter_does_its_task(seed: int, tmp_path: Path):
         right = found["accuracy"][task]
         assert right["LoRA"] > right["last layer"] + 0.02
         assert right["LoRA"] > right["everything"] - 0.05
-    # As the page says: neighbors read what is mirrored better, and fail under glare.
-    mirrored, glare = (found["accuracy"][task] for task in ("mirrored", "glare"))
-    assert mirrored["neighbors"] > max(mirrored["LoRA"], mirrored["everything"])
+    # As the pages say: neighbors read three tasks better, and fail under glare.
+    for task in ("mirrored", "turned", "inverted"):
+        right = found["accuracy"][task]
+        assert right["neighbors"] > sorted(right.values())[-2]
+    glare = found["accuracy"]["glare"]
     assert glare["neighbors"] < glare["LoRA"] - 0.3
     # Where the last layer is enough, LoRA is no substitute for it.
     inverted = found["accuracy"]["inverted"]
