@@ -347,7 +347,9 @@ def table(books: dict[str, dict[str, Any]]) -> str:
         "cells": lambda b: b["cells"],
         **{
             f"{what}, CPU seconds (wall seconds), {who}": lambda b, of=what, who=who: (
-                f"{b['CPU seconds'][of][who]} ({b['seconds'][of][who]})"
+                # Books that were recorded before CPU seconds were have wall alone.
+                f"{b['CPU seconds'][of][who] if 'CPU seconds' in b else '-'}"
+                f" ({b['seconds'][of][who]})"
             )
             for what in ("first build", "nothing changed", "from kept runs")
             for who in BUILDERS
