@@ -7,7 +7,8 @@ The book is what its repository holds at HEAD. Everything is run by the Python t
 file `CONF` is its `conf.py` for both builders. Each of them builds all pages from
 nothing, then once more with nothing changed, then from the kept runs alone, in turns,
 so that a busy machine slows both. Our builder publishes nothing while a page fails, so
-its first build ends with a second command that leaves out the pages it refused.
+its first build ends with a second command that leaves out the pages it refused. The CPU
+seconds are those of all processes that a command starts; load changes them less.
 
 Then the programs of the pages are run one by one. Those of the quickest pages come
 first, until `--verify-seconds` have passed.
@@ -21,6 +22,7 @@ import io
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -72,11 +74,12 @@ print(json.dumps(found))
 
 @dataclass(frozen=True)
 class Said:
-    """What a command said, how it ended, and how long it took."""
+    """What a command said, how it ended, and how long it took (seconds)."""
 
     text: str
     status: int
     seconds: float
+    cpu: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,7 @@ class Place:
 
     def run(self, *arguments: str, limit: float = 7200) -> Said:
         """Run Python here; interrupted once it has taken `limit` seconds."""
-        began = time.perf_counter()
+        began, used = time.perf_counter(), cpu_of_children()
         running = subprocess.Popen(
             [self.python, *arguments],
             cwd=self.folder,
@@ -108,7 +111,8 @@ class Place:
         except subprocess.TimeoutExpired:
             running.send_signal(signal.SIGINT)
             text, _ = running.communicate(timeout=60)
-        return Said(text, running.returncode, time.perf_counter() - began)
+        seconds, cpu = time.perf_counter() - began, cpu_of_children() - used
+        return Said(text, running.returncode, seconds, cpu)
 
     def ours(self, command: str, *options: str, **limits: float) -> Said:
         tool = ("-m", "executed_book", command, "--source", self.source)
@@ -123,6 +127,12 @@ class Place:
         for path in (self.folder / "_build").iterdir():
             if path.name not in ("cache", "jupyter-cache"):
                 shutil.rmtree(path)
+
+
+def cpu_of_children() -> float:
+    """The CPU seconds of all commands that have ended, with those that they started."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def git(repository: Path, *arguments: str) -> str:
@@ -182,38 +192,33 @@ def timed(options: argparse.Namespace, folder: Path) -> tuple[dict[str, Any], Pl
     if made.status:
         raise SystemExit(made.text)
     seconds: dict[str, dict[str, float]] = {}
+    cpu: dict[str, dict[str, float]] = {}
     loads: list[float] = []
 
-    def note(what: str, ours: float, theirs: float) -> None:
-        seconds[what] = dict(
-            zip(BUILDERS, (round(ours, 1), round(theirs, 1)), strict=True)
-        )
+    def note(what: str, ours: list[Said], theirs: Said) -> None:
+        pairs = list(zip(BUILDERS, (ours, [theirs]), strict=True))
+        seconds[what] = {w: round(sum(s.seconds for s in said), 1) for w, said in pairs}
+        cpu[what] = {w: round(sum(s.cpu for s in said), 1) for w, said in pairs}
         loads.append(round(os.getloadavg()[0], 1))
-        print(what, seconds[what], "load", loads[-1], flush=True)
+        print(what, seconds[what], "CPU", cpu[what], "load", loads[-1], flush=True)
 
     first = mine.ours("build")
     print(first.text, flush=True)
     pages = refused(first, options.source)
-    commands = [first.seconds]
+    commands = [first]
     if pages:
         with mine.conf.open("a") as conf:
             conf.write(not_executed([*options.leave_out, *pages]))
-        commands.append(must(mine.ours("build")).seconds)
+        commands.append(must(mine.ours("build")))
     else:
         must(first)
     theirs = must(other.theirs())
     print(theirs.text, flush=True)
-    note("first build", sum(commands), theirs.seconds)
-    note(
-        "nothing changed",
-        must(mine.ours("build")).seconds,
-        must(other.theirs()).seconds,
-    )
+    note("first build", commands, theirs)
+    note("nothing changed", [must(mine.ours("build"))], must(other.theirs()))
     mine.forget_pages()
     other.forget_pages()
-    note(
-        "from kept runs", must(mine.ours("build")).seconds, must(other.theirs()).seconds
-    )
+    note("from kept runs", [must(mine.ours("build"))], must(other.theirs()))
     count = re.search(r"(\d+) chapters?: .* \((\d+) cells?\)", first.text)
     assert count is not None, first.text
     return {
@@ -223,7 +228,8 @@ def timed(options: argparse.Namespace, folder: Path) -> tuple[dict[str, Any], Pl
         "refused": pages,
         "failed in MyST-NB": failed_there(theirs, other.folder, options.source),
         "seconds": seconds,
-        "seconds of our first commands": [round(one, 1) for one in commands],
+        "CPU seconds": cpu,
+        "seconds of our first commands": [round(one.seconds, 1) for one in commands],
         "load": loads,
         "pages": {
             name: len(built(place.folder, options.source))
@@ -340,9 +346,11 @@ def table(books: dict[str, dict[str, Any]]) -> str:
         "failed in MyST-NB": lambda b: len(b["failed in MyST-NB"]),
         "cells": lambda b: b["cells"],
         **{
-            f"{what}, seconds, {who}": lambda b, what=what, who=who: b["seconds"][what][
-                who
-            ]
+            f"{what}, CPU seconds (wall seconds), {who}": lambda b, of=what, who=who: (
+                # Books that were recorded before CPU seconds were have wall alone.
+                f"{b['CPU seconds'][of][who] if 'CPU seconds' in b else '-'}"
+                f" ({b['seconds'][of][who]})"
+            )
             for what in ("first build", "nothing changed", "from kept runs")
             for who in BUILDERS
         },

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from .other_book import ROOT, main, tables
+from tests.book.conftest import new_book
+
+from .other_book import ROOT, Place, main, tables
 
 PAGES = {
     "index": "# Tiny\n\n```{toctree}\ngood\nbad\n```\n",
@@ -64,12 +66,23 @@ def test_what_is_kept_of_a_book(repository, tmp_path):
     assert (programs["pages"], programs["of"]) == (3, 3)
     assert (programs["held"], programs["needs files"]) == (2, 1)
     assert (programs["hold beside their files"], programs["offered"]) == (1, 3)
-    for seconds in found["seconds"].values():
-        assert all(value > 0 for value in seconds.values())
+    for kind in ("seconds", "CPU seconds"):
+        for seconds in found[kind].values():
+            assert all(value > 0 for value in seconds.values())
     assert "\nrefused,1\n" in (kept.parent / "books.csv").read_text()
     assert (kept.parent / "refused.csv").read_text().splitlines()[1:] == [
         "Tiny,bad,cell 1 raised ZeroDivisionError,failed"
     ]
+
+
+def test_a_page_that_computes_counts_as_cpu_of_the_build(tmp_path):
+    """Workers are not children of the command that is measured."""
+    book = new_book(tmp_path)
+    book.chapter("one", "import time\nwhile time.process_time() < 2: pass")
+    place = Place(book.root, "docs", "conf", sys.executable)
+    first, again = place.ours("execute"), place.ours("execute")
+    assert first.status == again.status == 0, first.text
+    assert first.cpu - again.cpu > 1.5
 
 
 def test_the_tables_of_the_page_are_those_of_the_kept_runs():

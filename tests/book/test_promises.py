@@ -99,6 +99,20 @@ def test_a_cell_may_start_a_task_that_a_later_one_awaits(pinned):
     assert "| 43" in said
 
 
+def test_a_cell_that_starts_a_task_offers_no_program(book):
+    book.chapter(
+        "one",
+        "import asyncio\nasync def work():\n    return 41",
+        "task = asyncio.create_task(work())",
+        "await task",
+        "async def main():\n    return await asyncio.create_task(work())",
+        "loop = asyncio.new_event_loop()\nloop.run_until_complete(main())",
+    )
+    conf = book.root / "conf" / "conf.py"
+    conf.write_text(conf.read_text().replace('"all"', "[]"))
+    assert "3 programs: 3 held" in book.done("verify")
+
+
 def test_what_is_to_go_on_in_the_background_has_a_way(book):
     book.chapter("one", "!sleep 0.1 &")
     said = book.refused("execute")
@@ -145,6 +159,24 @@ def test_options_of_myst_nb_do_what_they_say(tmp_path):
     assert made.not_executed == ("a.md", "b/*")
     assert from_conf(tmp_path, nb_execution_timeout="2.5").cell_seconds == 2.5
     assert not from_conf(tmp_path, nb_execution_allow_errors="0").may_fail
+
+
+def test_a_kernel_of_any_name_is_our_python_and_eval_names_its_way_out(book):
+    front = FRONT.replace("\n---", "\nkernelspec: {name: conda-env-old}\n---")
+    conf = book.root / "conf" / "conf.py"
+    aliases = 'nb_kernel_rgx_aliases = {"conda-.*": "python3"}\n'
+    conf.write_text(conf.read_text() + aliases)
+    book.chapter("one", "a = 6 * 7", front=front)
+    book.index("one")
+    book.built()
+    page = book.root / "docs" / "one.md"
+    page.write_text(page.read_text() + "\nIt is {eval}`a`, or `` {eval}`a` ``.\n")
+    said = book.refused("build")
+    assert said.count("{eval} needs a kernel") == 1
+    assert "→ write {value}`a`" in said
+    page.write_text(page.read_text().replace("{eval}`a`,", "{value}`a`,"))
+    book.built()
+    assert 'It is <span class="value">42</span>, or' in book.html("one")
 
 
 def test_the_command_line_gives_numbers_and_lists(book):

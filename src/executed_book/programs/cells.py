@@ -73,6 +73,9 @@ def parse(cell: SourceCell) -> ParsedCell:
     except SyntaxError as error:
         problem = error.lineno or 1, f"not plain Python ({error.msg})"
         return ParsedCell(cell, tuple(cell.code.split("\n")), problem=problem)
+    if _starts_tasks(tree):
+        problem = 1, "it needs the event loop that a notebook runs"
+        return ParsedCell(cell, tuple(cell.code.split("\n")), problem=problem)
     fails_at = cell.fails_at
     if any(a.end_lineno == b.lineno for a, b in itertools.pairwise(tree.body)):
         # On separate lines, so that a program can hold one without the other.
@@ -80,6 +83,27 @@ def parse(cell: SourceCell) -> ParsedCell:
         tree = ast.parse(text)
     lines = tuple(text.rstrip("\n").split("\n"))
     return ParsedCell(cell, lines, tuple(tree.body), fails_at=fails_at or len(lines))
+
+
+def _starts_tasks(tree: ast.Module) -> bool:
+    """Whether a cell's own statements ask for the event loop that runs.
+
+    >>> [_starts_tasks(ast.parse(text)) for text in (
+    ...     "t = create_task(f())", "async def g(): create_task(f())")]
+    [True, False]
+    """
+    names = {"create_task", "ensure_future", "get_running_loop"}
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
+    nodes: list[ast.AST] = [tree]
+    for node in nodes:
+        if (
+            isinstance(node, ast.Call)
+            and ast.unparse(node.func).removeprefix("asyncio.") in names
+        ):
+            return True
+        if not isinstance(node, kinds):
+            nodes += ast.iter_child_nodes(node)
+    return False
 
 
 def _python_of(code: str) -> tuple[str, ast.Module]:

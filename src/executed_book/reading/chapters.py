@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -188,6 +188,7 @@ def _make_chapter(
             parts.append(Prose(piece.text, piece.line, piece.kind, piece.options))
             _attach(values, parts, reading)
             reading.check_prose(piece.running)
+            reading.errors += _evaluated_late(piece.running, path)
             continue
         number += 1
         fields, wrong = cell_options(piece, path, is_strict)
@@ -221,17 +222,35 @@ def _attach(values: list[Value], parts: list[Prose | Cell], reading: Reading) ->
 
 def _values(running: Iterable[tuple[int, str]]) -> list[Value]:
     """The value roles of a stretch of running text."""
+    return [
+        Value(role, text, line)
+        for role, text, line in _roles(running)
+        if role in _ROLES
+    ]
+
+
+def _evaluated_late(running: Iterable[tuple[int, str]], path: Path) -> list[PageError]:
+    """The roles of MyST-NB's that evaluate while a page is rendered."""
+    return [
+        PageError(
+            path,
+            line,
+            "{eval} needs a kernel that runs while the page is rendered",
+            f"write {{value}}`{text}`",
+        )
+        for role, text, line in _roles(running)
+        if role == "eval"
+    ]
+
+
+def _roles(running: Iterable[tuple[int, str]]) -> Iterator[tuple[str, str, int]]:
+    """Each role of running text: its name, its text, its line."""
     numbered = list(running)
     text = "\n".join(content for _, content in numbered)
-    return [
-        Value(
-            span["role"],
-            " ".join(span["text"].split()),
-            numbered[text.count("\n", 0, span.start())][0],
-        )
-        for span in SPAN.finditer(text)
-        if span["role"] in _ROLES
-    ]
+    for span in SPAN.finditer(text):
+        line = numbered[text.count("\n", 0, span.start())][0]
+        if span["role"]:
+            yield span["role"], " ".join(span["text"].split()), line
 
 
 def _load(piece: Stretch, path: Path, errors: list[PageError]) -> None:
