@@ -90,7 +90,7 @@ class Lens:
     def at(self, expression: str, line: int | None = None) -> Link:
         """Look up a Python expression as it is written in the source.
 
-        Spaces, line breaks and comments in it do not matter.
+        Spaces, line breaks and comments do not matter outside strings.
 
         Args:
             expression: the expression's text, such as ``"jnp.tanh(x)"``.

@@ -19,9 +19,9 @@ def watch(
 ) -> Log:
     """Count how often functions are traced and compiled, and say why.
 
-    ``with watch() as log:`` counts every function that is traced or compiled inside,
-    on any thread; ``log = watch()`` counts from here on, until ``log.stop()``. A call
-    that hits JAX's cache costs what it cost before. Functions may be jitted by
+    ``with watch() as log:`` counts your jitted functions that are traced or compiled
+    inside, on any thread; ``log = watch()`` counts from here on, until ``log.stop()``.
+    A call that hits JAX's cache does not reach the log. Functions may be jitted by
     ``jax.jit`` or by a library around it, such as ``equinox.filter_jit`` and
     ``flax.nnx.jit``.
 

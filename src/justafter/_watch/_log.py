@@ -395,8 +395,8 @@ class Log(_table.Shown, Mapping[str, Record]):
             )
         if not known and self._only is None and mine.is_jax:
             raise KeyError(
-                f"{mine.qualname} is one of JAX's own functions, which this log leaves "
-                "out unless you jit them: count it with watch(only=fn)"
+                f"{mine.qualname} is one of JAX's own functions, which this log "
+                "leaves out: count it with watch(only=fn)"
             )
         # A library's wrapper of a callable object has the object's name.
         alike = [r for r in self.records if r.library and r.qualname == mine.qualname]
