@@ -78,6 +78,39 @@ def test_what_cannot_be_told_is_left_out():
     assert not hasattr(view.kernels[0], "maybe")
 
 
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """A library in site-packages that calls what it is handed, as Haiku does."""
+    folder = tmp_path / "lib" / "site-packages"
+    folder.mkdir(parents=True)
+    (folder / "fake_haiku.py").write_text(
+        "import jax.numpy as jnp\n"
+        "class Transformed:\n"
+        "    def __init__(self, f):\n"
+        "        def apply_fn(params, x):\n"
+        "            return f(params, x)\n"
+        "        self.apply = apply_fn\n"
+        "def linear(w, x):\n"
+        "    return jnp.dot(x, w)\n"
+    )
+    monkeypatch.syspath_prepend(str(folder))
+    import fake_haiku
+
+    yield fake_haiku
+    del sys.modules["fake_haiku"]
+
+
+def test_your_layers_are_found_in_a_librarys_function(installed):
+    def net(w, x):
+        h = jnp.tanh(installed.linear(w, x))
+        return h * 2
+
+    view = lens(installed.Transformed(net).apply, shaped(3, 3), shaped(5, 3))
+    (dot,) = view.at("installed.linear(w, x)").equations
+    assert view.equations[dot].primitive == "dot_general"
+    assert {piece.file for piece in view.source} == {"test_faults.py"}
+
+
 # --- lens: the first line -------------------------------------------------------------
 
 

@@ -316,6 +316,15 @@ def test_a_comment_in_an_expression():
 # --- any callable ------------------------------------------------------------------
 
 
+def test_arguments_that_hold_more_than_arrays():
+    def fn(layer, x):
+        return layer["act"](x @ layer["w"])
+
+    view = lens(fn, {"w": W, "act": jnp.tanh}, X)
+    assert [eqn.primitive for eqn in view.equations] == ["dot_general", "tanh"]
+    assert {eqn.fate for eqn in view.equations} == {"kernel"}
+
+
 def test_a_large_lens_leaves_out_the_instructions():
     def long(x):
         for _ in range(400):

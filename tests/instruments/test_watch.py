@@ -467,6 +467,16 @@ def test_methods_and_partials():
     assert log["Model"].traces == 1
 
 
+def test_two_logs_at_once():
+    step = make_step()
+    with watch() as outer:
+        step(1.0)
+        with watch() as inner:
+            step(1)
+        step(jnp.ones(3))
+    assert (outer["step"].traces, inner["step"].traces) == (3, 1)
+
+
 def test_a_function_that_only_hit_the_cache():
     step = make_step()
     step(1.0)

@@ -74,6 +74,14 @@ def test_a_page_without_a_limit_is_never_late(monkeypatch):
     assert task.deadline == math.inf
 
 
+def test_the_last_words_of_a_process_are_told():
+    error = Task().hears({"at": "cell", "number": 2}).ends(-6, words="boiler on fire")
+    assert (error.detail, error.hint) == (
+        "boiler on fire",
+        "what it said last stands above",
+    )
+
+
 def test_a_chapter_that_does_not_even_begin_is_told_at_its_first_line():
     error = Task(chapter("x")).ends(-11)
     assert (error.line, error.message) == (

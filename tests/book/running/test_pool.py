@@ -7,6 +7,8 @@ import socket
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from executed_book.running import pool as module
 from executed_book.running.channel import Channel
 from executed_book.running.pool import Pool, Task
@@ -55,6 +57,26 @@ def test_who_does_not_even_end_when_it_is_late_is_given_up(tmp_path, monkeypatch
     stuck.close()
     assert task.end == (None, True)
     assert not stuck.folder.exists()
+
+
+def test_an_interrupt_ends_all_that_run(tmp_path, monkeypatch):
+    """It comes by the tick, which is called while tasks run."""
+    monkeypatch.setattr(module, "_TO_START", 0.5)
+    monkeypatch.setattr(module, "_TO_END", 0.05)
+    stuck, task = Stuck(tmp_path / "1"), Silent()
+    stuck.folder.mkdir()
+
+    def interrupt() -> None:
+        stuck.theirs.close()
+        os.close(stuck.end)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Pool(stuck, 2, interrupt).run([task])
+    assert not stuck.folder.exists()
+    assert not hasattr(task, "end")
+    assert os.read(stuck.life, 1) == b"", "the worker was not let go"
+    os.close(stuck.life)
 
 
 # -- turns

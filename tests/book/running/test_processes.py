@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -40,6 +41,34 @@ def test_a_folder_goes_also_where_a_killed_process_still_wrote(temporary, monkey
     with run_folder():
         pass
     assert list(temporary.iterdir()) == []
+
+
+BOUND = """
+import os, sys, time
+from executed_book.running.processes import die_with_parent
+
+middle = os.fork()
+if not middle:
+    read, write = os.pipe()
+    if not os.fork():
+        die_with_parent()
+        os.write(write, b"ready")
+        time.sleep(60)
+        os._exit(0)
+    os.read(read, 5)
+    os._exit(0)
+os.waitpid(middle, 0)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can be asked for it")
+def test_a_bound_process_ends_with_its_parent():
+    """It holds our pipe, so waiting for the pipe's end is waiting for it."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", BOUND], stdout=subprocess.PIPE, close_fds=True
+    )
+    out, _ = process.communicate(timeout=30)
+    assert (process.returncode, out) == (0, b"")
 
 
 def test_other_systems_are_asked_for_their_processes(monkeypatch):
