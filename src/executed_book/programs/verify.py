@@ -186,7 +186,9 @@ def count(offers: Sequence[Offer]) -> str:
         f"{len(offers)} programs: {words.count(HELD)} held,"
         f" {words.count(VARIES)} ran and vary,"
         f" {sum(bool(verdict.added) for verdict in verdicts)} of these lengthened,"
-        f" {words.count(NEEDS_FILES)} need files, {words.count(DIFFERS)} failed"
+        f" {words.count(NEEDS_FILES)} need files"
+        f" ({sum(bool(verdict.files) for verdict in verdicts)} hold beside them),"
+        f" {words.count(DIFFERS)} failed"
     )
     waiting = len(offers) - len(verdicts)
     if waiting:
