@@ -356,9 +356,7 @@ def table(books: dict[str, dict[str, Any]]) -> str:
             f"{b['programs']['pages']} of {b['programs']['of']}"
         ),
         **{
-            f"programs that {said}": lambda b, word=word: b["programs"][
-                word
-            ]
+            f"programs that {said}": lambda b, word=word: b["programs"][word]
             for word, said in {
                 "held": "held",
                 "varies": "vary",
@@ -366,9 +364,9 @@ def table(books: dict[str, dict[str, Any]]) -> str:
                 "differs": "differ",
             }.items()
         },
-        "programs that name the files they need": lambda b: b[
-            "programs"
-        ].get("hold beside their files", ""),
+        "programs that name the files they need": lambda b: b["programs"].get(
+            "hold beside their files", ""
+        ),
         "cells that offer their program": lambda b: b["programs"]["offered"],
         "run on": lambda b: b["date"],
         "with MyST-NB": lambda b: b["versions"]["myst-nb"],

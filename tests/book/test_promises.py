@@ -246,6 +246,14 @@ def test_a_page_that_was_deleted_is_published_no_more(book):
     assert (book.site / "one.more.html").exists()
 
 
+def test_what_python_warns_of_in_a_cell_is_said_on_its_page_alone(book):
+    warns = ":warns: \"SyntaxWarning: invalid escape sequence '\\\\s'\"\n"
+    book.chapter("one", warns + "print('a\\s')")
+    book.index("one")
+    assert "Warning" not in book.built() + book.done("verify")
+    assert "SyntaxWarning" in book.html("one")
+
+
 def test_a_book_is_told_only_of_what_it_uses(book):
     book.chapter("one", "6 * 7")
     book.index("one")
