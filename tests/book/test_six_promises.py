@@ -115,7 +115,7 @@ FAULTS = {
         lambda book: (book.root / "docs" / "b.md").write_bytes(b"\xff\xfe"), "UTF-8"
     ),
     "a path of bytes": Fault(
-        lambda book: (book.root / "docs" / os.fsdecode(b"caf\xe9.md")).touch(),
+        lambda book: (book.root / "docs" / os.fsdecode(b"\xe9.md")).touch(),
         "its path is not UTF-8",
     ),
     "a link to no page": Fault(
