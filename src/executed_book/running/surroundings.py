@@ -60,7 +60,7 @@ def note_uses(project: Path) -> Uses:
             uses.files.update(filter(None, named))
 
     sys.addaudithook(hook)
-    for name in ("stat", "lstat", "access"):
+    for name in ("stat", "access"):
         _note_calls(name, lambda path: hook("open", (path,)))
     _note_variables(uses.variables)
     return uses
