@@ -1,8 +1,8 @@
 """Small pages as a book: executed as any book is, their programs run as `verify` does.
 
 A file of pages is text: a line `## name` begins a page, and a line `# %%` a cell, which
-may announce its failure (`# %% raises ValueError: words`), say what it needs (`# %%
-needs f`), or give its tags (`# %% tags figure`).
+may announce its failure (`# %% raises ValueError: words`), or give its tag (`# %% tags
+figure`) and the names that it needs (`# %% needs f needs g`).
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ def read_cells(text: str) -> list[SourceCell]:
     return [
         SourceCell(
             code.rstrip("\n"),
-            frozenset(option.partition("tags ")[2].split()),
+            frozenset(re.findall(r"tags (\w+)", option)),
             option.partition("raises ")[2] or None,
-            needs=tuple(option.partition("needs ")[2].split()),
+            needs=tuple(re.findall(r"needs (\w+)", option)),
         )
         for option, code in zip(parts[::2], parts[1::2], strict=True)
     ]
