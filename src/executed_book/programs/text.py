@@ -22,7 +22,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from ..names import dotted, root_name
+from ..names import dotted, parsed, root_name
 from . import libraries
 from .cells import ParsedCell
 from .slicing import Page, Statement
@@ -260,7 +260,7 @@ def _inside_strings(text: str) -> set[int]:
     if '"""' not in text and "'''" not in text:
         return set()
     inside, lines = set[int](), text.encode().split(b"\n")
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(parsed(text)):
         if isinstance(node, ast.Constant | ast.JoinedStr) and node.end_lineno:
             written = lines[node.lineno - 1][node.col_offset :]
             if re.match(rb"\w*(\"\"\"|''')", written):

@@ -32,6 +32,8 @@ def find_pages(settings: Settings) -> list[Path]:
                 *(page, 1, "a page is a file, and this is none"),
                 "name it in exclude_patterns",
             )
+        if any("\ud800" <= character <= "\udfff" for character in str(page)):
+            raise PageError(page, 1, "its path is not UTF-8", "rename what is not")
     return pages
 
 
