@@ -230,7 +230,7 @@ def _is_said(option: Option, get: Callable[[str], Any]) -> bool:
 
 
 def _read(option: Option, get: Callable[[str], Any], config: Path) -> Any:
-    """The value of an option that is set, as `Settings` has it."""
+    """The value of an option that is set, in the form of the field of `Settings`."""
     value = get(PREFIX + option.name)
     if not option.is_valid(value):
         raise BookError(

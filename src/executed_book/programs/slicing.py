@@ -27,7 +27,7 @@ from .things import Effects, Mask, page_scope
 class NoFaithfulProgram(Exception):
     """No program can be told from the source that would do what the page does.
 
-    The reason stands in the cell with the index `at`, in its line `line`, from 1.
+    `at` is the index of the cell that has the reason, `line` the line there (from 1).
     """
 
     def __init__(self, at: int, line: int, why: str) -> None:
