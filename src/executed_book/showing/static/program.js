@@ -4,15 +4,15 @@
 (() => {
   "use strict";
 
-  const make = (tag, properties) => Object.assign(document.createElement(tag), properties);
-
   /* Clipboard access needs a secure context; pages read from disk have none. */
   async function copyText(text) {
     if (navigator.clipboard && window.isSecureContext) {
       await navigator.clipboard.writeText(text);
       return;
     }
-    const area = make("textarea", { value: text, readOnly: true });
+    const area = document.createElement("textarea");
+    area.value = text;
+    area.setAttribute("readonly", "");
     area.style.cssText = "position:fixed;top:0;opacity:0";
     document.body.append(area);
     area.select();
@@ -25,7 +25,8 @@
   function toolsOf(block) {
     let tools = block.querySelector(":scope > .code-tools");
     if (!tools) {
-      tools = make("div", { className: "code-tools" });
+      tools = document.createElement("div");
+      tools.className = "code-tools";
       block.prepend(tools);
     }
     return tools;
@@ -33,8 +34,12 @@
 
   /* A button that copies `text()` and says for a while that it did. */
   function copyButton(label, name, text) {
-    const made = make("button", { type: "button", className: name, textContent: label });
-    const said = make("span", { className: "copy-status" });
+    const made = document.createElement("button");
+    const said = document.createElement("span");
+    made.type = "button";
+    made.className = name;
+    made.textContent = label;
+    said.className = "copy-status";
     said.setAttribute("role", "status");
     made.addEventListener("click", async () => {
       try {

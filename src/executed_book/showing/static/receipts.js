@@ -5,7 +5,6 @@
   "use strict";
 
   const WAIT = 250;
-  const make = (tag, properties) => Object.assign(document.createElement(tag), properties);
   let open = null; // {tick, panel, isKept}
   let timer = 0;
 
@@ -19,7 +18,9 @@
   }
 
   function linkTo(name, text) {
-    const link = make("a", { href: `#${name}`, textContent: text });
+    const link = document.createElement("a");
+    link.href = `#${name}`;
+    link.textContent = text;
     link.addEventListener("click", () => close(false));
     return link;
   }
@@ -31,7 +32,8 @@
     code.querySelectorAll("a").forEach((link) => link.replaceWith(...link.childNodes));
     code.removeAttribute("id");
     code.tabIndex = 0;
-    const box = make("div", { className: "highlight" });
+    const box = document.createElement("div");
+    box.className = "highlight";
     box.append(code);
     return box;
   }
@@ -39,7 +41,9 @@
   function content(tick) {
     const named = checks(tick);
     if (!named.length) return null;
-    const panel = make("div", { className: "receipt-panel", id: `${tick.id}-panel` });
+    const panel = document.createElement("div");
+    panel.className = "receipt-panel";
+    panel.id = `${tick.id}-panel`;
     panel.setAttribute("role", "dialog");
     panel.setAttribute("aria-label", tick.getAttribute("aria-label"));
     const passed = named[0].check
@@ -48,8 +52,11 @@
       .cloneNode(true);
     passed.lastChild.textContent = passed.lastChild.textContent.replace(/ It holds:$/, "");
     passed.className = "receipt-note";
-    const foot = make("p", { className: "receipt-foot" });
-    const button = make("button", { type: "button", textContent: "Close" });
+    const foot = document.createElement("p");
+    foot.className = "receipt-foot";
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = "Close";
     button.addEventListener("click", () => close(true));
     panel.append(passed);
     if (named.length === 1) {
@@ -57,7 +64,8 @@
       foot.append(linkTo(named[0].name, "The check on this page"));
     }
     for (const { name, check } of named.length > 1 ? named : []) {
-      const title = make("p", { className: "receipt-title" });
+      const title = document.createElement("p");
+      title.className = "receipt-title";
       title.append(linkTo(name, name.replace(/^check-/, "").replaceAll("-", " ")));
       panel.append(title, codeOf(check));
     }
