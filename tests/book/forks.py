@@ -112,7 +112,11 @@ class _Server:
     def __init__(self, process: BaseProcess) -> None:
         self.kill, self.wait = process.kill, process.join
         self.poll = lambda: process.exitcode
-        self.returncode = None
+        self._process = process
+
+    @property
+    def returncode(self) -> int | None:
+        return self._process.exitcode
 
 
 def _start_server(

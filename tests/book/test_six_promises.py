@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -68,6 +69,31 @@ def cut(book: TinyBook) -> None:
     page("print(7 * 7)", "1 / 0")(book)
 
 
+def random_caches(book: TinyBook) -> None:
+    for path in book.cache.rglob("*"):
+        if path.is_file():
+            path.write_bytes(NOISE)
+    page("print(7 * 7)", "1 / 0")(book)
+
+
+def random_outputs(place: str) -> Callable[[TinyBook], object]:
+    """A file of outputs of the page that holds anything, for a device and a JAX."""
+
+    def do(book: TinyBook) -> None:
+        path = book.root / "outputs" / "cells" / place / "one.txt"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(NOISE)
+
+    return do
+
+
+def server_killed(book: TinyBook) -> None:
+    """Kill what chapters are forked from, while some wait to be."""
+    book.chapter("w", KILL_SERVER)
+    for name in "xyz":
+        book.chapter(name, "import time\ntime.sleep(1)")
+
+
 def without_docs(book: TinyBook) -> None:
     page(f"import shutil\nshutil.rmtree({str(book.root / 'docs')!r})")(book)
 
@@ -77,6 +103,11 @@ SLEEPS = page(
     "subprocess.Popen(['sleep', '300'], start_new_session=True)\n"
     "open('begun', 'w').close()\ntime.sleep(60)"
 )
+NOISE = random.Random(0).randbytes(300)
+KILL_SERVER = """\
+import os, signal
+parent = open(f"/proc/{os.getppid()}/stat").read().rpartition(")")[2].split()[1]
+os.kill(int(parent), signal.SIGKILL)"""
 DEEP = "import sys\nsys.setrecursionlimit(10**9)\ndef f(n):\n    f(n + 1)\nf(0)"
 
 FAULTS = {
@@ -86,6 +117,10 @@ FAULTS = {
     ),
     "a page of bytes": Fault(
         lambda book: (book.root / "docs" / "b.md").write_bytes(b"\xff\xfe"), "UTF-8"
+    ),
+    "a path of bytes": Fault(
+        lambda book: (book.root / "docs" / os.fsdecode(b"\xe9.md")).touch(),
+        "its path is not UTF-8",
     ),
     "a link to no page": Fault(
         lambda book: book.index("one", "none"), "nonexisting document"
@@ -112,6 +147,22 @@ FAULTS = {
         page("import jax"), "'cuda'", variables={"JAX_PLATFORMS": "cuda"}
     ),
     "cut caches": Fault(cut, "raised ZeroDivisionError"),
+    "random caches": Fault(random_caches, "raised ZeroDivisionError"),
+    "a random pin": Fault(
+        random_outputs("cpu-none"),
+        "outputs/cells/cpu-none/one.txt:1: not a file of outputs",
+    ),
+    "a random record": Fault(
+        random_outputs("nvidia-h100-0.1"),
+        "outputs/cells/nvidia-h100-0.1/one.txt:1: not a file of outputs",
+    ),
+    "deep JSON": Fault(
+        lambda book: (book.root / "docs" / "deep.ipynb").write_text("[" * 10**5),
+        "docs/deep.ipynb:1: not a notebook: RecursionError",
+    ),
+    "the server killed": Fault(
+        server_killed, "the process that chapters are forked from was ended by SIGKILL"
+    ),
     **{
         signal.Signals(number).name: Fault(
             SLEEPS, "stopped", 128 + number, 0, {}, (), number
@@ -205,7 +256,7 @@ def attempt(good: TinyBook, fault: Fault, scratch: Path) -> Tried:
             break
     left = left_by(scratch)
     stands = digests(book.site) == site
-    for name in ("docs", "conf"):
+    for name in ("docs", "conf", "outputs"):
         shutil.rmtree(book.root / name, ignore_errors=True)
     copy_of(good, book.root)
     book.chapter("one", "print(6 * 8)")

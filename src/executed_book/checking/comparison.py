@@ -14,7 +14,7 @@ ATOL = 1e-8
 
 _FLOAT = re.compile(
     r"(?<![\w.])[-+]?(?:\d+\.\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?"
-    r"|\d+[eE][-+]?\d+)(?![\w.])"
+    r"|\d+[eE][-+]?\d+)(?:(?![\w.])|(?=j\b))"
 )
 # A place in source code, in the forms that Python, IPython and JAX write it.
 _PLACES = (

@@ -12,7 +12,7 @@ import builtins
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from ..names import Code, free_names
+from ..names import Code, free_names, parsed
 
 FIXED, LIVE = range(2)
 
@@ -79,7 +79,7 @@ class _Flow:
 
     def cell(self, source: str) -> list[Assertion]:
         try:
-            body = ast.parse(source).body
+            body = parsed(source).body
         except SyntaxError:  # magics, which only IPython reads
             return list(_by_words(source))
         judged = [assertion for node in body for assertion in self._statement(node)]

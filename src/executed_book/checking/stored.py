@@ -112,7 +112,8 @@ def accepted_path(folder: Path, docname: str, jax: str = "") -> Path | None:
     """The accepted outputs of a page: those of this JAX, or else of the newest."""
     paths = [place / f"{docname}.txt" for place in newest_first(folder)]
     paths.insert(0, stored_path(folder, jax, docname))
-    return next((path for path in paths if is_accepted(path)), None)
+    kept = (path for path in paths if path.exists() and not _is_record(path))
+    return next(kept, None)
 
 
 def newest_first(folder: Path) -> list[Path]:
@@ -126,9 +127,21 @@ def newest_first(folder: Path) -> list[Path]:
 
 def is_accepted(path: Path) -> bool:
     """Whether a file holds accepted outputs: it has a head, and no date."""
+    return _begins(path, "\n")
+
+
+def _is_record(path: Path) -> bool:
+    """Whether a file has a head with a date; what is damaged is no record."""
+    return _begins(path, "# ")
+
+
+def _begins(path: Path, after: str) -> bool:
+    """Whether a file has a head, and its second line begins so."""
     try:
         with path.open(encoding="utf-8") as file:
-            return bool(_HEAD.match(file.readline())) and file.readline() == "\n"
+            return bool(_HEAD.match(file.readline())) and file.readline().startswith(
+                after
+            )
     except (OSError, ValueError):
         return False
 

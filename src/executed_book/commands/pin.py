@@ -71,7 +71,9 @@ def _remove_orphans(folder: Path, written: set[Path], progress: Progress) -> Non
 
 
 def _read(path: Path | None) -> str:
-    return path.read_text("utf-8") if path is not None and path.exists() else ""
+    return (
+        path.read_text("utf-8", "replace") if path is not None and path.exists() else ""
+    )
 
 
 def _not_the_same(

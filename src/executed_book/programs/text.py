@@ -22,7 +22,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from ..names import dotted, root_name
+from ..names import dotted, parsed, root_name
 from . import libraries
 from .cells import ParsedCell
 from .slicing import Page, Statement
@@ -221,7 +221,7 @@ def _hides_value(node: ast.Expr, lines: Sequence[str]) -> bool:
 def _printed(node: ast.Expr, lines: Sequence[str]) -> Iterator[_Edit]:
     """What makes an expression print itself."""
     source = ast.get_source_segment("\n".join(lines), node) or ""
-    call = ast.parse(f"repr({source})", mode="eval").body
+    call = parsed(f"repr({source})").body[0].value  # type: ignore[attr-defined]
     assert isinstance(call, ast.Call)
     # A tuple without parentheses would become several arguments.
     same = [ast.dump(a) for a in call.args] == [ast.dump(node.value)]
@@ -281,7 +281,7 @@ def _inside_strings(text: str) -> set[int]:
     if '"""' not in text and "'''" not in text:
         return set()
     inside, lines = set[int](), text.encode().split(b"\n")
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(parsed(text)):
         if isinstance(node, ast.Constant | ast.JoinedStr) and node.end_lineno:
             written = lines[node.lineno - 1][node.col_offset :]
             if re.match(rb"\w*(\"\"\"|''')", written):

@@ -19,6 +19,7 @@ from ..checking.comparison import same_output
 from ..checking.text import printed_text
 from ..errors import PageError
 from ..model import Executed
+from ..names import parsed
 from ..running.pool import Pool
 from ..running.processes import run_folder
 from ..running.programs import ProgramTask, Ran
@@ -186,7 +187,9 @@ def count(offers: Sequence[Offer]) -> str:
         f"{len(offers)} programs: {words.count(HELD)} held,"
         f" {words.count(VARIES)} ran and vary,"
         f" {sum(bool(verdict.added) for verdict in verdicts)} of these lengthened,"
-        f" {words.count(NEEDS_FILES)} need files, {words.count(DIFFERS)} failed"
+        f" {words.count(NEEDS_FILES)} need files"
+        f" ({sum(bool(verdict.files) for verdict in verdicts)} hold beside them),"
+        f" {words.count(DIFFERS)} failed"
     )
     waiting = len(offers) - len(verdicts)
     if waiting:
@@ -376,7 +379,7 @@ def _files_below(folder: Path) -> list[Path]:
 
 def _files_named(offer: Offer, files_below: Callable[[Path], list[Path]]) -> list[str]:
     """The files below the page's folder that a program names and its page found."""
-    folder, nodes = offer.path.parent, ast.walk(ast.parse(offer.promise.text))
+    folder, nodes = offer.path.parent, ast.walk(parsed(offer.promise.text))
     texts = (node.value for node in nodes if isinstance(node, ast.Constant))
     names = {Path(text).name for text in texts if isinstance(text, str)}
     named = (path for path in files_below(folder) if path.name in names)
