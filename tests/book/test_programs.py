@@ -1,12 +1,13 @@
 """Programs give what the page gives: run as files and pasted at the prompt."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from executed_book.checking.comparison import same_output
+from executed_book.checking.text import printed_text
 from executed_book.programs import Page, Programs, SourceCell, header, sets_environment
+from executed_book.programs.snippets import source_cells
 
 from .programs import harness
 from .programs.running import run_programs
@@ -55,13 +56,17 @@ def executed():
 
 
 def programs(name, executed):
-    pairs = zip(PAGES[name], executed[name], strict=True)
-    cells = [replace(cell, displays=gave.displays) for cell, gave in pairs]
+    cells = source_cells(executed[name])
     made = Programs(Page(cells), HEADER)
     return [
         made.of(k, made.above(k) if (name, k) in LENGTHENED else ())
         for k in range(len(cells))
     ]
+
+
+def shown(name, executed):
+    """What each cell of a page prints, as its program has to."""
+    return [printed_text(result.outputs) for _, result in executed[name]]
 
 
 def fresh(made):
@@ -72,7 +77,7 @@ def report(name, made, expected, got):
     """Every cell whose program shows something else, as one text."""
     wrong = []
     for k, (text, run) in enumerate(zip(expected, got, strict=True)):
-        timed = "%time" in PAGES[name][k].code
+        timed = "%time" in PAGES[name][k].source
         found = None if timed else same_output(text, run.shown)
         if found:
             wrong.append(f"cell {k}: {found}\n{made[k].text}\n{run.stderr[-600:]}")
@@ -83,8 +88,7 @@ def report(name, made, expected, got):
 def test_programs_as_files_show_what_the_page_shows(name, executed):
     made = programs(name, executed)
     runs = run_programs([p.text for p in made], fresh=fresh(made))
-    expected = [gave.text for gave in executed[name]]
-    assert report(name, made, expected, runs) == ""
+    assert report(name, made, shown(name, executed), runs) == ""
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -92,10 +96,10 @@ def test_programs_at_the_prompt_show_what_the_page_shows(name, executed):
     made = programs(name, executed)
     texts = [f"PROGRAM = {p.text!r}\n{PROMPT}" for p in made]
     runs = run_programs(texts, fresh=fresh(made))
-    cells = zip(PAGES[name], executed[name], runs, strict=True)
+    cells = zip(PAGES[name], shown(name, executed), runs, strict=True)
     # What drawing calls return is shown at the prompt, and is no output of ours.
     expected = [
-        run.shown if "figure" in cell.tags else gave.text for cell, gave, run in cells
+        run.shown if "figure" in cell.tags else text for cell, text, run in cells
     ]
     assert report(name, made, expected, runs) == ""
     assert not [r.stdout for r in runs if "prompt" in r.stdout]

@@ -19,6 +19,7 @@ from types import ModuleType
 
 import pytest
 
+from executed_book.model import Cell
 from executed_book.programs import NoFaithfulProgram, Page, Programs, SourceCell
 from tests.book.programs import harness, random_pages
 
@@ -53,9 +54,9 @@ def test_programs_of_random_pages(seeds: range, record_property):
 
 
 def check(
-    pages: dict[str, list[SourceCell]], bounds: tuple[float, float], record_property
+    pages: dict[str, list[Cell]], bounds: tuple[float, float], record_property
 ) -> None:
-    judged = harness.judge(pages, harness.execute(pages))
+    judged = harness.judge(harness.execute(pages))
     counts = harness.counts(judged)
     record_property("counts", counts)
     print(counts)
@@ -74,14 +75,14 @@ def test_a_wrong_program_is_told(monkeypatch: pytest.MonkeyPatch):
     """Without what a call changed, a program of a page shows something else."""
     page = {"page": harness.read_cells("# %%\na = [1]\n# %%\na.append(2)\n# %%\na\n")}
     executed = harness.execute(page)
-    assert [v.kind for v in harness.judge(page, executed)] == ["right"] * 3
+    assert [v.kind for v in harness.judge(executed)] == ["right"] * 3
     needed = Page.needed
     monkeypatch.setattr(
         Page,
         "needed",
         lambda self, k, added=(): needed(self, k, added)[: 1 + len(added)],
     )
-    last = harness.judge(page, executed)[-1]
+    last = harness.judge(executed)[-1]
     assert last.kind == "lengthened"
 
 
