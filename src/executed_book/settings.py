@@ -51,7 +51,8 @@ def _is_positive(value: Any) -> bool:
 
 def _are_rules(value: Any) -> bool:
     return value == "all" or (
-        isinstance(value, list | tuple | set) and set(value) <= RULES.keys()
+        isinstance(value, list | tuple | set)
+        and all(isinstance(name, str) and name in RULES for name in value)
     )
 
 

@@ -49,6 +49,7 @@ def test_folders_are_named_from_where_the_configuration_is(tmp_path):
         ("outputs", Path("cells")),
         ("rules", "noise"),
         ("rules", ["noize"]),
+        ("rules", [["noise"]]),
         ("claims", {"below": ["What to remember"]}),
         ("claims", {"under": "What to remember"}),
         ("bound", "docs/*"),

@@ -10,11 +10,11 @@ import re
 from dataclasses import dataclass
 
 #: How far apart two numbers may be: another CPU rounds otherwise.
-RELATIVE_TOLERANCE, ABSOLUTE_TOLERANCE = 1e-4, 1e-8
+RTOL, ATOL = 1e-4, 1e-8
 
 _FLOAT = re.compile(
     r"(?<![\w.])[-+]?(?:\d+\.\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?"
-    r"|\d+[eE][-+]?\d+)(?![\w.])"
+    r"|\d+[eE][-+]?\d+)(?:(?![\w.])|(?=j\b))"
 )
 # A place in source code, in the forms that Python, IPython and JAX write it.
 _PLACES = (
@@ -112,5 +112,5 @@ def _close(wanted: str, had: str) -> bool:
 
 
 def _is_near(wanted: float, had: float) -> bool:
-    bound = ABSOLUTE_TOLERANCE + RELATIVE_TOLERANCE * abs(wanted)
+    bound = ATOL + RTOL * abs(wanted)
     return math.isclose(wanted, had, rel_tol=0.0, abs_tol=bound)

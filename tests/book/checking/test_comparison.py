@@ -15,6 +15,8 @@ from executed_book.checking.comparison import same_output
         ("[ 0.1  -0.25]", "[ 0.1000001 -0.25]"),
         ("[0.1, nan]", "[0.1000001, nan]"),
         ("-1e-3", "-0.001"),
+        ("(0.5+2.0j)", "(0.5+2.000001j)"),
+        ("[1.0-0.5j]", "[1.0-0.5000001j]"),
         ('  File "<ipython-input-3>", line 4, in f', '  File "/a/b.py", line 9, in f'),
         ("at <cell 3>:2:4 (f)", "at /tmp/program.py:12:4 (f)"),
         ("at <cell 3>:2", "at program.py:12"),
@@ -29,6 +31,8 @@ def test_outputs_that_are_the_same(expected, got):
     ("expected", "got"),
     [
         ("x 1.0", "x 1.001"),
+        ("(0.5+2.0j)", "(0.5-2.0j)"),
+        ("2.0j", "2.001j"),
         ("x 1", "x 2"),
         ("x 1.0", "y 1.0"),
         ("1.0 2.0", "1.0"),

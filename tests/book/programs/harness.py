@@ -16,12 +16,12 @@ from pathlib import Path
 from executed_book.book import execute
 from executed_book.checking.stored import slug
 from executed_book.errors import raise_all
-from executed_book.programs import SourceCell
+from executed_book.model import Cell
 from executed_book.programs.verify import Offer, verify_offers
 from executed_book.running.progress import Progress
 from executed_book.settings import Settings
 
-Cells = Sequence[SourceCell]
+Cells = Sequence[Cell]
 
 
 def read_pages(path: Path) -> dict[str, Cells]:
@@ -33,17 +33,21 @@ def read_pages(path: Path) -> dict[str, Cells]:
     }
 
 
-def read_cells(text: str) -> list[SourceCell]:
+def read_cells(text: str) -> list[Cell]:
     """The cells of one page."""
     parts = re.split(r"(?m)^# %%(.*)\n", text)[1:]
     return [
-        SourceCell(
+        Cell(
+            number,
             code.rstrip("\n"),
+            10 * number,
             frozenset(re.findall(r"tags (\w+)", option)),
-            option.partition("raises ")[2] or None,
+            raises=option.partition("raises ")[2] or None,
             needs=tuple(re.findall(r"needs (\w+)", option)),
         )
-        for option, code in zip(parts[::2], parts[1::2], strict=True)
+        for number, (option, code) in enumerate(
+            zip(parts[::2], parts[1::2], strict=True), 1
+        )
     ]
 
 
@@ -70,11 +74,11 @@ def verified(pages: Mapping[str, Cells], folder: Path) -> dict[str, list[Offer |
     }
 
 
-def _block(cell: SourceCell) -> str:
+def _block(cell: Cell) -> str:
     """A cell as it stands on a page."""
     raises = f":raises: {json.dumps(cell.raises)}\n" if cell.raises else ""
     needs = f":needs: {' '.join(cell.needs)}\n" if cell.needs else ""
-    return f"``````{{code-cell}}\n{raises}{needs}\n{cell.code}\n``````"
+    return f"``````{{code-cell}}\n{raises}{needs}\n{cell.source}\n``````"
 
 
 def kind(offer: Offer | None) -> str:
