@@ -1,55 +1,30 @@
-"""Runs small pages as the book does, and their programs alone, and compares the two.
+"""Small pages as a book: executed as any book is, their programs run as `verify` does.
 
 A file of pages is text: a line `## name` begins a page, and a line `# %%` a cell, which
-may announce its failure (`# %% raises ValueError: words`) or give its tags (`# %% tags
-figure`).
+may announce its failure (`# %% raises ValueError: words`), or give its tag (`# %% tags
+figure`) and the names that it needs (`# %% needs f needs g`).
 """
 
 from __future__ import annotations
 
 import io
+import json
 import re
-import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from executed_book.checking.comparison import same_output
-from executed_book.checking.text import printed_text
-from executed_book.model import Cell, CellResult, Executed, Run
-from executed_book.programs import NoFaithfulProgram, Program, sets_environment
-from executed_book.programs.snippets import programs_by_cell, raised
-from executed_book.programs.verdicts import Promise
-from executed_book.running.chapters import ChapterTask
-from executed_book.running.pool import Pool
-from executed_book.running.programs import Ran
+from executed_book.book import execute
+from executed_book.checking.stored import slug
+from executed_book.errors import raise_all
+from executed_book.model import Cell
+from executed_book.programs.verify import Offer, verify_offers
 from executed_book.running.progress import Progress
-from executed_book.running.workers import open_workers
 from executed_book.settings import Settings
 
-from ..made import chapter
-from .running import compiled, run_programs
+Cells = Sequence[Cell]
 
 
-@dataclass(frozen=True)
-class Judged:
-    """What became of one cell's program, and why.
-
-    It is `right`; or `lengthened`, which is right after all cells above were added; or
-    `caught` or `refused`, and then readers are not offered it.
-    """
-
-    page: str
-    cell: int
-    kind: str
-    why: str = ""
-    text: str = ""
-
-
-KINDS = ("right", "lengthened", "refused", "caught")
-
-
-def read_pages(path: Path) -> dict[str, list[Cell]]:
+def read_pages(path: Path) -> dict[str, Cells]:
     """The pages of a file, by name."""
     parts = re.split(r"(?m)^## (.+)\n", path.read_text("utf-8"))[1:]
     return {
@@ -66,8 +41,9 @@ def read_cells(text: str) -> list[Cell]:
             number,
             code.rstrip("\n"),
             10 * number,
-            frozenset(option.partition("tags ")[2].split()),
+            frozenset(re.findall(r"tags (\w+)", option)),
             raises=option.partition("raises ")[2] or None,
+            needs=tuple(re.findall(r"needs (\w+)", option)),
         )
         for number, (option, code) in enumerate(
             zip(parts[::2], parts[1::2], strict=True), 1
@@ -75,89 +51,45 @@ def read_cells(text: str) -> list[Cell]:
     ]
 
 
-def execute(pages: Mapping[str, Sequence[Cell]]) -> dict[str, Executed]:
-    """What each page gives when it is run from its first cell."""
-    runs: dict[str, Run] = {}
-    chapters = [chapter(*cells, docname=name) for name, cells in pages.items()]
-    progress = Progress(io.StringIO())
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        progress.chapters(chapters, set(pages)),
-        open_workers(compiled()) as workers,
-    ):
-        settings = Settings(Path(folder), Path(folder), folder="empty")
-        tasks = [
-            ChapterTask(
-                *(one, settings, progress),
-                lambda ran, finished: runs.update({ran.docname: finished.run}),
-            )
-            for one in chapters
-        ]
-        Pool(workers, 2).run(tasks)
-    if wrong := [str(error) for task in tasks for error in task.errors]:
-        raise RuntimeError("\n".join(wrong))
-    return {one.docname: Executed(one, runs[one.docname]) for one in chapters}
+def verified(pages: Mapping[str, Cells], folder: Path) -> dict[str, list[Offer | None]]:
+    """The program of each cell of each page, which has been run; None without one.
+
+    Raises:
+        BookError: a cell fails without an announcement, or not as it announces.
+    """
+    docnames = {name: f"{n:03}-{slug(name)}" for n, name in enumerate(pages)}
+    docs, progress = folder / "docs", Progress(io.StringIO())
+    docs.mkdir()
+    for name, cells in pages.items():
+        text = "---\nfile_format: mystnb\n---\n\n" + "\n\n".join(map(_block, cells))
+        (docs / f"{docnames[name]}.md").write_text(text, "utf-8")
+    book = execute(Settings(docs, folder / "cache", jobs=2, folder="empty"), progress)
+    raise_all(book.errors)
+    offers = [offer for some in book.offers.values() for offer in some]
+    verify_offers(offers, 2, progress)
+    by_cell = {(offer.path.stem, offer.cell): offer for offer in offers}
+    return {
+        name: [by_cell.get((docnames[name], k)) for k in range(len(cells))]
+        for name, cells in pages.items()
+    }
 
 
-def judge(executed: Mapping[str, Executed]) -> list[Judged]:
-    """A verdict on the program of every cell of every page."""
-    found: list[Judged] = []
-    made: list[tuple[str, int, Program]] = []
-    longer: dict[tuple[str, int], Program] = {}
-    for name, page in executed.items():
-        programs = programs_by_cell(page)
-        for k, (cell, result) in enumerate(page):
-            if (cell.raises is not None) != (result.failure is not None):
-                raise ValueError(f"page {name!r}, cell {k}: {result.failure}")
-            try:
-                made.append((name, k, programs.of(k)))
-                longer[name, k] = programs.of(k, programs.above(k))
-            except NoFaithfulProgram as refusal:
-                found.append(Judged(name, k, "refused", str(refusal)))
-    short = list(compared(executed, made))
-    found += [one for one in short if one.kind == "right"]
-    again = [(v.page, v.cell) for v in short if v.kind != "right"]
-    whole = [(*key, longer[key]) for key in again if key in longer]
-    for one in compared(executed, whole):
-        kind = "lengthened" if one.kind == "right" else "caught"
-        found.append(replace(one, kind=kind))
-    order = {name: i for i, name in enumerate(executed)}
-    return sorted(found, key=lambda v: (order[v.page], v.cell))
+def _block(cell: Cell) -> str:
+    """A cell as it stands on a page."""
+    raises = f":raises: {json.dumps(cell.raises)}\n" if cell.raises else ""
+    needs = f":needs: {' '.join(cell.needs)}\n" if cell.needs else ""
+    return f"``````{{code-cell}}\n{raises}{needs}\n{cell.source}\n``````"
 
 
-def compared(
-    executed: Mapping[str, Executed], made: Sequence[tuple[str, int, Program]]
-) -> Iterator[Judged]:
-    fresh = [i for i, (_, _, p) in enumerate(made) if sets_environment(p.text)]
-    runs = run_programs([p.text for _, _, p in made], fresh=fresh)
-    for (name, k, p), run in zip(made, runs, strict=True):
-        problem = difference(*list(executed[name])[k], p.text, run)
-        why = f"{problem}\n{run.stderr[-400:]}" if problem else ""
-        yield Judged(name, k, "wrong" if problem else "right", why, p.text)
+def kind(offer: Offer | None) -> str:
+    """What became of a program.
 
-
-def difference(cell: Cell, result: CellResult, text: str, run: Ran) -> str | None:
-    """What a program's run shows other than its page, or None."""
-    gives = None if "%time" in cell.source else printed_text(result.outputs)
-    problem = Promise(text, gives, raised(cell, result)).problem(run)
-    if problem or result.failure is None or result.failure.name == "SyntaxError":
-        return problem
-    before = [item for item in result.outputs if item["output_type"] != "error"]
-    found = same_output(printed_text(before), run.stdout)
-    return str(found) if found else None
-
-
-def counts(verdicts: Iterable[Judged]) -> str:
-    """How many programs, and how many pages, are right, lengthened and so on."""
-    listed = list(verdicts)
-    worst: dict[str, str] = {}
-    rank = {kind: i for i, kind in enumerate(KINDS)}
-    for v in listed:
-        worst[v.page] = max(worst.get(v.page, "right"), v.kind, key=rank.__getitem__)
-    kinds = KINDS
-    of = {k: sum(v.kind == k for v in listed) for k in kinds}
-    pages = {k: sum(w == k for w in worst.values()) for k in kinds}
-    return (
-        f"programs: {', '.join(f'{of[k]} {k}' for k in kinds)}; "
-        f"pages: {', '.join(f'{pages[k]} {k}' for k in kinds)}"
-    )
+    It is `right`; or `lengthened`, which is right with further statements from above;
+    or `caught` or `refused`, and then readers are not offered it.
+    """
+    if offer is None:
+        return "refused"
+    assert offer.verdict is not None
+    if not offer.verdict.is_good:
+        return "caught"
+    return "lengthened" if offer.verdict.added else "right"

@@ -32,7 +32,7 @@ def run_programs(
     tasks = [ProgramTask(text, i in fresh, timeout) for i, text in enumerate(texts)]
     with open_workers(compiled()) as workers:
         Pool(workers, jobs).run(tasks)
-    return [task.ran for task in tasks if task.ran is not None]
+    return [task.ran for task in tasks]
 
 
 @functools.cache
