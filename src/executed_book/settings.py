@@ -234,6 +234,11 @@ def settings_of(
         settings["cell_seconds"] = timeout
     if _is_set(get("nb_execution_in_temp")) and get(PREFIX + "folder") is None:
         settings["folder"] = "empty"
+    if other := sorted(set(get("nb_custom_formats") or ()) - {".md", ".ipynb"}):
+        raise BookError(
+            f"conf.py: nb_custom_formats has {', '.join(other)}; only .md and .ipynb"
+            " run\n    → convert these pages with jupytext, and drop the option"
+        )
     if get("nb_execution_mode") == "off":
         settings["not_executed"] = ("**",)
     return Settings(source, **{**settings, **more})
