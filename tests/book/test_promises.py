@@ -66,11 +66,12 @@ def test_what_no_notebook_can_hold_is_the_cells_failure(book):
         "display({'text/plain': 'x', 'application/json': {1j}}, raw=True)",
     )
     book.chapter("two", "import json\njson.dumps = None", "assert json.dumps is None")
-    status, said = book.run("execute")
-    assert status == 1
-    assert "one.md" in said
-    assert "cell 2 raised TypeError" in said
+    book.chapter("three", "get_ipython().compile = None", "1")
+    said = book.refused("execute")
+    assert "one.md:13: cell 2 raised TypeError" in said
     assert "two.md" not in said
+    assert "three.md:13: cell 2 broke the process that runs it" in said
+    assert "AttributeError: 'NoneType' object has no attribute" in said
 
 
 def test_figures_have_the_format_that_a_cell_asks_for(book):
@@ -166,7 +167,7 @@ def test_a_kernel_of_any_name_is_our_python_and_eval_names_its_way_out(book):
     front = FRONT.replace("\n---", "\nkernelspec: {name: conda-env-old}\n---")
     conf = book.root / "conf" / "conf.py"
     aliases = 'nb_kernel_rgx_aliases = {"conda-.*": "python3"}\n'
-    conf.write_text(conf.read_text() + aliases)
+    conf.write_text(f"{conf.read_text()}{aliases}nb_execution_timeout = -1\n")
     book.chapter("one", "a = 6 * 7", front=front)
     book.index("one")
     book.built()

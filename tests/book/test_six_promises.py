@@ -22,7 +22,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import TinyBook, copy_of, new_book
+from .conftest import TinyBook, copy_of, new_book, started_with
 
 #: How long a build with a fault may take (seconds), also on a machine with much to do.
 SOON = 120.0
@@ -98,12 +98,16 @@ def without_docs(book: TinyBook) -> None:
     page(f"import shutil\nshutil.rmtree({str(book.root / 'docs')!r})")(book)
 
 
+SLEEPS = page(
+    "import subprocess, time\n"
+    "subprocess.Popen(['sleep', '300'], start_new_session=True)\n"
+    "open('begun', 'w').close()\ntime.sleep(60)"
+)
 NOISE = random.Random(0).randbytes(300)
 KILL_SERVER = """\
 import os, signal
 parent = open(f"/proc/{os.getppid()}/stat").read().rpartition(")")[2].split()[1]
 os.kill(int(parent), signal.SIGKILL)"""
-SLEEPS = page("import time\ntime.sleep(60)")
 DEEP = "import sys\nsys.setrecursionlimit(10**9)\ndef f(n):\n    f(n + 1)\nf(0)"
 
 FAULTS = {
@@ -197,6 +201,12 @@ def outside(book: TinyBook) -> dict[str, str]:
     return {**digests(book.root, ("_build",)), **beside}
 
 
+def left_by(scratch: Path) -> list[str]:
+    """The files and the processes of a build that had a temporary folder to itself."""
+    processes = map(str, started_with("TMPDIR", str(scratch)))
+    return [*(path.name for path in scratch.iterdir()), *processes]
+
+
 def good_book(folder: Path) -> TinyBook:
     """A book that was built, with files beside it that are none of its business."""
     book = new_book(folder)
@@ -229,7 +239,7 @@ def attempt(good: TinyBook, fault: Fault, scratch: Path) -> Tried:
     )
     try:
         if fault.number:
-            while not list(scratch.glob("*/1/work")) and process.poll() is None:
+            while not [*scratch.glob("*/1/work/begun")] and process.poll() is None:
                 time.sleep(0.05)
             process.send_signal(fault.number)
         said, _ = process.communicate(timeout=fault.soon)
@@ -240,11 +250,11 @@ def attempt(good: TinyBook, fault: Fault, scratch: Path) -> Tried:
     after = outside(book)
     if fault.do is without_docs:  # which a cell did
         before = {n: d for n, d in before.items() if not n.startswith("docs/")}
-    while fault.number == signal.SIGKILL and any(scratch.iterdir()):
+    while fault.number == signal.SIGKILL and left_by(scratch):
         time.sleep(0.1)  # what outlives the builder notices that it is gone
         if time.monotonic() > began + SOON:
             break
-    left = [path.name for path in scratch.iterdir()]
+    left = left_by(scratch)
     stands = digests(book.site) == site
     for name in ("docs", "conf", "outputs"):
         shutil.rmtree(book.root / name, ignore_errors=True)

@@ -31,9 +31,6 @@ from ..files import write_whole
 from ..model import Cell, CellResult, Executed, Output, Provenance, Value, ValueResult
 from .text import pinned_text
 
-#: How far apart two numbers in stored text may be: another CPU rounds otherwise.
-RELATIVE_TOLERANCE = 1e-4
-
 #: What a page shows rather than text, the best first, and how its files end.
 _FORMATS = {"image/svg+xml": "svg", "image/png": "png", "text/html": "html"}
 

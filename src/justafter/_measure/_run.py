@@ -213,7 +213,7 @@ class Measure:
             candidates: functions by name; the others are compared with the first.
             *args: the arguments that each gets; `**kwargs` likewise.
             precision: as for `measure`, of each ratio's median.
-            budget: seconds to spend on each candidate at most.
+            budget: as for `measure`, of each candidate.
 
         Raises:
             TypeError: `candidates` is not a mapping of names to functions.
