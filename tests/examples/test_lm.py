@@ -318,6 +318,29 @@ def test_the_same_model_in_plain_numpy_gives_the_same_logits(model: Any):
         assert abs(apart).max() > 1e-3
 
 
+def test_the_same_model_in_plain_numpy_gives_the_same_gradient(model: Any):
+    import jax
+    import optax
+    from flax import nnx
+
+    rows = some_tokens(2, 33)
+
+    def mean_loss(params: Any) -> Any:
+        out, _ = nnx.merge(model.graph, params)(rows[:, :-1])
+        each = optax.softmax_cross_entropy_with_integer_labels(out, rows[:, 1:])
+        return each.mean()
+
+    value, grads = jax.jit(jax.value_and_grad(mean_loss))(model.params)
+    plain = jax.tree.map(np.asarray, nnx.to_pure_dict(model.params))
+    loss, theirs = lm_numpy.loss_and_grads(plain, rows, model.config.heads)
+    assert loss == pytest.approx(float(value), rel=1e-5)
+    ours = nnx.to_pure_dict(grads)
+    assert jax.tree.structure(ours) == jax.tree.structure(theirs)
+    for one, other in zip(*map(jax.tree.leaves, (ours, theirs)), strict=True):
+        assert abs(one).max() > 0
+        np.testing.assert_allclose(one, other, atol=1e-4 * abs(one).max())
+
+
 def saved_for_backward(model: Any, remat: str) -> int:
     """Bytes that the forward pass of a loss keeps, by JAX's own list of residuals."""
     from dataclasses import replace
