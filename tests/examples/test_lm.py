@@ -948,6 +948,8 @@ def test_a_corpus_of_other_text(config: Any, prepared: dict, tmp_path: Path):
 def test_a_tokenizer_that_is_not_the_models(
     config: Any, prepared: dict, tmp_path: Path
 ):
+    from dataclasses import replace
+
     from lm import corpus
 
     (tmp_path / "tokenizer.json").write_text("{}")
@@ -957,6 +959,11 @@ def test_a_tokenizer_that_is_not_the_models(
     )
     said = refusal(corpus.tokenizer_of, tmp_path / "none", prepared["tokenizer"])
     assert said.startswith(f"There is no {tmp_path}/none/tokenizer.json")
+    # A training asks before it begins.
+    shutil.copytree(config.corpus, tmp_path / "corpus")
+    (tmp_path / "corpus" / "tokenizer.json").write_text("{}")
+    said = refusal(corpus.prepare, replace(config, corpus=str(tmp_path / "corpus")))
+    assert said.endswith("was trained with: restore it.")
 
 
 @pytest.mark.parametrize(
