@@ -198,7 +198,7 @@ def test_a_plain_function_has_no_stages():
     m = measure(lambda x: jnp.sin(x) + 1, jnp.ones(10), **QUICK)
     assert list(m.stages) == ["first", "steady"]
     with pytest.raises(
-        AttributeError, match="no stage 'compile' here; there are: first"
+        AttributeError, match="'compile' here; of the stages there are: first, steady"
     ):
         m.compile  # noqa: B018
     assert m.first.samples == 1
