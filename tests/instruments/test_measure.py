@@ -380,3 +380,7 @@ def test_text_and_html(results):
     assert "time / eager" in repr(c)
     head = [line.split()[0] for line in repr(m).splitlines()[1:7]]
     assert head == ["stage", "trace", "lower", "compile", "first", "steady"]
+    # An interval of two to five samples is none of 95%.
+    lines = repr(m).splitlines()
+    few = [m.stages[line.split()[0]].samples < 6 for line in lines[2:7]]
+    assert ["all: " in line for line in lines[2:7]] == few == [True] * 4 + [False]
