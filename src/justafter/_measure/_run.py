@@ -214,7 +214,7 @@ class Measure:
             candidates: functions by name; the others are compared with the first.
             *args: the arguments that each gets; `**kwargs` likewise.
             precision: as for `measure`, of each ratio's median.
-            budget: seconds for each candidate, as for `measure`.
+            budget: as for `measure`, of each candidate.
 
         Raises:
             TypeError: `candidates` is not a mapping of names to functions.
