@@ -380,7 +380,7 @@ def test_text_and_html(results):
     assert "time / eager" in repr(c)
     head = [line.split()[0] for line in repr(m).splitlines()[1:7]]
     assert head == ["stage", "trace", "lower", "compile", "first", "steady"]
-    # An interval of two to five samples is none of 95%.
+    # The interval of two to five samples does not hold in 95% of cases.
     lines = repr(m).splitlines()
     few = [m.stages[line.split()[0]].samples < 6 for line in lines[2:7]]
     assert ["all: " in line for line in lines[2:7]] == few == [True] * 4 + [False]
