@@ -106,21 +106,21 @@ def marks_of(traced, edit):
 
 
 def test_an_inferred_equation_has_the_dtype_and_the_size():
-    def sums(x, n):
-        return jnp.sum(x, 0) + jnp.sum(n, 0).astype(float) + jnp.sum(x * x)
+    def sums(x, n):  # two in one equation: of two dtypes, and of two sizes
+        chosen = lax.select(jnp.any(n > 0, 0), jnp.sum(x, 0), -x[0])
+        return chosen, lax.concatenate([jnp.sum(x * x, 1), jnp.max(x, 0)], 0)
 
     def cut(text):  # as XLA does, now and then, where it writes an instruction anew
         return re.sub(r"( reduce\(.*)op_name=\"[^\"]*\"", r"\1", text)
 
     traced = jax.jit(sums).trace(X, jax.ShapeDtypeStruct((8, 4), "int32"))
     equations, module, marks = marks_of(traced, cut)
-    found = [r for r in module.instructions() if r.opcode == "reduce"]
-    assert len(found) == 3
-    for raw in found:
-        (index,) = marks.of(raw)
-        assert raw.name in marks.inferred
-        assert equations[index].primitive == "reduce_sum"
-        assert equations[index].outputs == (raw.type.replace("s32", "i32"),)
+    raws = [raw for raw in module.instructions() if raw.opcode == "reduce"]
+    found = [equations[marks.inferred[raw.name]] for raw in raws]
+    assert len({eqn.index for eqn in found}) == 4
+    for raw, eqn in zip(raws, found, strict=True):
+        assert eqn.primitive.startswith("reduce_")
+        assert eqn.outputs == (raw.type.replace("pred", "bool"),)
 
 
 def test_a_path_that_was_cut_is_not_guessed():
