@@ -221,6 +221,11 @@ def settings_of(
         settings.setdefault("cell_seconds", timeout)
     if _is_set(get("nb_execution_in_temp")):
         settings.setdefault("folder", "empty")
+    if other := sorted(set(get("nb_custom_formats") or ()) - {".md", ".ipynb"}):
+        raise BookError(
+            f"conf.py: nb_custom_formats has {', '.join(other)}; only .md and .ipynb"
+            " run\n    → convert these pages with jupytext, and drop the option"
+        )
     if get("nb_execution_mode") == "off":
         settings["not_executed"] = ("**",)
     return Settings(source, **{"cache": usual_cache, **settings, **more})

@@ -196,11 +196,17 @@ def test_sphinx_says_what_failed_and_of_pages_left_out_nothing(book):
     book.done("build", left_out)
 
 
-def test_a_book_needs_no_matplotlib(book, tmp_path_factory):
+def test_a_book_needs_neither_matplotlib_nor_jax(book, tmp_path_factory):
     modules = tmp_path_factory.mktemp("modules")
     # As where it is not installed, though the backend that IPython brings is.
     (modules / "sitecustomize.py").write_text(
-        "import sys\nsys.modules['matplotlib'] = None"
+        "import sys\n"
+        "sys.modules['matplotlib'] = None\n"
+        "class Without:\n"
+        "    def find_spec(self, name, *more):\n"
+        "        if name.partition('.')[0] in ('jax', 'jaxlib'):\n"
+        "            raise ModuleNotFoundError(name, name=name)\n"
+        "sys.meta_path.insert(0, Without())\n"
     )
     folders = filter(None, [str(modules), os.environ.get("PYTHONPATH")])
     book.chapter("one", "6 * 7")

@@ -270,6 +270,7 @@ def test_a_page_that_was_deleted_is_published_no_more(book):
     assert (book.site / "one.more.html").exists()
 
 
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="Python says nothing of it")
 def test_what_python_warns_of_in_a_cell_is_said_on_its_page_alone(book):
     warns = ":warns: \"SyntaxWarning: invalid escape sequence '\\\\s'\"\n"
     book.chapter("one", warns + "print('a\\s')")
