@@ -2,6 +2,7 @@
 
 import os
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -27,6 +28,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return next((n for n, name in enumerate(LONG) if path.endswith(name)), 99)
 
     items.sort(key=place)
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Import no helper of tests to look for examples in it, unless there are some."""
+    if collection_path.suffix != ".py" or collection_path.name.startswith("test_"):
+        return None
+    return ">>>" not in collection_path.read_text("utf-8") or None
 
 
 def pytest_configure() -> None:

@@ -25,7 +25,11 @@ for _stop in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
 # The folder that a build starts in holds pages, and is not where modules are: a file
 # there may be called like one.
 _HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120
-sys.path[:] = [place for place in sys.path if place not in ("", os.getcwd(), _HOME)]  # noqa: PTH109
+try:
+    _here = os.getcwd()  # noqa: PTH109
+except OSError:
+    sys.exit("\nthe folder that this runs in was removed\n    → enter the book's again")
+sys.path[:] = [place for place in sys.path if place not in ("", _here, _HOME)]
 sys.path.append(_HOME)
 
 from .commands.line import main  # noqa: E402 (as soon as signals are set)

@@ -24,6 +24,7 @@ from .checking.receipts import (
 )
 from .checking.rules import check_run, failed, may_be_noise
 from .errors import BookError, PageError
+from .files import digest
 from .model import Chapter, Executed, to_plain
 from .plurals import counted
 from .programs.snippets import Snippets, needed_cells, snippets_of
@@ -32,7 +33,6 @@ from .programs.verify import Offer, count, offers_of, settled, unverified
 from .reading.chapters import Reading
 from .reading.pages import read_pages
 from .running.chapters import ChapterTask, Finished, source_date
-from .running.fingerprint import digest
 from .running.pool import Pool
 from .running.progress import Progress
 from .running.runs import KeptRuns
@@ -64,8 +64,8 @@ class ExecutedPage:
             number: [[to_plain(r.provenance), r.outputs] for r in records]
             for number, records in self.records.items()
         }
-        programs = [p and p.text for p in self.snippets.programs]
         reasons = sorted(self.snippets.reasons.items())
+        programs = self.snippets.programs
         return digest([self.executed.run.seal, shown, programs, reasons])
 
 

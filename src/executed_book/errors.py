@@ -26,11 +26,7 @@ class PageError(BookError):
         self.message, self.hint, self.detail = message, hint, detail
 
     def __str__(self) -> str:
-        try:
-            name = os.path.relpath(self.path)
-        except ValueError:  # another drive on Windows
-            name = str(self.path)
-        lines = [f"{name}:{self.line}: {self.message}"]
+        lines = [f"{os.path.relpath(self.path)}:{self.line}: {self.message}"]
         lines += [f"    {line}" for line in self.detail.splitlines()]
         if self.hint:
             lines.append(f"    → {self.hint}")

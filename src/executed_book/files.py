@@ -1,9 +1,13 @@
-"""Files that are written whole, and the names of those that are kept of a page."""
+"""Files that are written whole, names of those that are kept of a page, digests."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
@@ -24,3 +28,27 @@ def file_name(docname: str) -> str:
     'tracing--xla'
     """
     return docname.replace("/", "--")
+
+
+def digest(data: Any) -> str:
+    """A name for plain data: equal data, equal name."""
+    text = json.dumps(data, sort_keys=True, ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def file_digest(path: Path) -> str | None:
+    """The digest of a file's content; None if there is no such file.
+
+    What a folder holds is another question, so all folders have one digest.
+    """
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except IsADirectoryError:
+        return "a folder"
+    except (OSError, ValueError):  # a name that no file can have
+        return None
+
+
+def code_digest(files: Iterable[Path]) -> str:
+    """A name for the code in some files: what it made holds while it is the same."""
+    return digest([file_digest(path) for path in files])

@@ -5,11 +5,18 @@ from __future__ import annotations
 import ast
 import functools
 import re
+import warnings
 from collections.abc import Iterable, Iterator
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 Code = Function | ast.ClassDef
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+
+
+def parsed(code: str) -> ast.Module:
+    """The syntax tree of code; what Python warns of there, its cell shows by itself."""
+    with warnings.catch_warnings(action="ignore"):
+        return ast.parse(code)
 
 
 def root_name(node: ast.AST) -> str:

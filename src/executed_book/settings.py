@@ -27,10 +27,12 @@ RULES = {
 
 @dataclass(frozen=True)
 class Option:
-    """One value in `conf.py`: its name without the prefix, and what it may be."""
+    """One value in `conf.py`: its name without the prefix, and what it may be.
+
+    Where it is not set, the field of `Settings` has its default.
+    """
 
     name: str
-    default: Any
     is_valid: Callable[[Any], bool]
     means: str
 
@@ -39,7 +41,7 @@ PREFIX = "executed_book_"
 
 
 def _is_folder(value: Any) -> bool:
-    return value is None or isinstance(value, str)
+    return isinstance(value, str)
 
 
 def _is_positive(value: Any) -> bool:
@@ -49,7 +51,8 @@ def _is_positive(value: Any) -> bool:
 
 def _are_rules(value: Any) -> bool:
     return value == "all" or (
-        isinstance(value, list | tuple | set) and set(value) <= RULES.keys()
+        isinstance(value, list | tuple | set)
+        and all(isinstance(name, str) and name in RULES for name in value)
     )
 
 
@@ -66,53 +69,46 @@ def _are_claims(value: Any) -> bool:
 
 
 OPTIONS = (
-    Option("cache", None, _is_folder, "the folder where runs are kept between builds"),
-    Option("outputs", None, _is_folder, "the folder with what cells gave, by place"),
-    Option("programs", None, _is_folder, "the folder with the verdicts on programs"),
-    Option("rules", (), _are_rules, f"'all', or some of {', '.join(RULES)}"),
+    Option("cache", _is_folder, "the folder where runs are kept between builds"),
+    Option("outputs", _is_folder, "the folder with what cells gave, by place"),
+    Option("programs", _is_folder, "the folder with the verdicts on programs"),
+    Option("rules", _are_rules, f"'all', or some of {', '.join(RULES)}"),
     Option(
         "claims",
-        {},
         _are_claims,
         "a dict that says what needs a check: 'under', titles of sections, means their"
         " lists; 'after', bold words, the paragraphs of a section that begin with them",
     ),
     Option(
         "bound",
-        (),
         _are_texts,
         "a list of patterns: pages where an unbound universal sentence is an error",
     ),
     Option(
         "verified",
-        (),
         _are_texts,
         "a list of patterns: pages where CI refuses a program that was not verified",
     ),
-    Option("cell_seconds", 180.0, _is_positive, "how many seconds one cell may run"),
+    Option("cell_seconds", _is_positive, "how many seconds one cell may run"),
     Option(
         "output_limit",
-        1_000_000,
         _is_positive,
         "how many characters a cell may print; it may show fifty times as many bytes of"
         " images",
     ),
     Option(
         "memory",
-        0.0,
         lambda value: value == 0 or _is_positive(value),
         "how many gigabytes of memory a page may hold while it runs; 0 is a quarter of"
         " the machine's, and 4 at least",
     ),
     Option(
         "folder",
-        "page",
         lambda value: value in ("page", "empty"),
         "where cells run: 'page', the page's own folder, or 'empty', a new one",
     ),
     Option(
         "figures",
-        "png",
         lambda value: value in ("png", "svg", "themed"),
         "how figures are drawn: 'png', 'svg', or 'themed', as SVG in one style that"
         " has a twin for a dark theme",
@@ -213,30 +209,49 @@ def settings_of(
     Raises:
         BookError: an option has a value that it may not have.
     """
-    settings = {option.name: _value(option, get) for option in OPTIONS}
-    for name in ("outputs", "programs", "cache"):
-        folder = settings[name]
-        settings[name] = (config / folder).resolve() if folder else None
-    for name in ("bound", "verified"):
-        settings[name] = tuple(settings[name])
-    rules, claims = settings["rules"], settings["claims"]
+    settings = {o.name: _read(o, get, config) for o in OPTIONS if _is_said(o, get)}
     settings |= {
-        "cache": settings["cache"] or usual_cache,
-        "rules": frozenset(RULES if rules == "all" else rules),
-        "claims": {key: tuple(texts) for key, texts in claims.items()},
         "include": _texts(get("include_patterns")) or ("**",),
         "exclude": _texts(get("exclude_patterns")),
         "not_executed": _texts(get("nb_execution_excludepatterns")),
         "may_fail": _is_set(get("nb_execution_allow_errors")),
     }
     timeout = myst_nb_limit(get("nb_execution_timeout"))
-    if timeout is not None and get(PREFIX + "cell_seconds") is None:
-        settings["cell_seconds"] = timeout
-    if _is_set(get("nb_execution_in_temp")) and get(PREFIX + "folder") is None:
-        settings["folder"] = "empty"
+    if timeout is not None:
+        settings.setdefault("cell_seconds", timeout)
+    if _is_set(get("nb_execution_in_temp")):
+        settings.setdefault("folder", "empty")
+    if other := sorted(set(get("nb_custom_formats") or ()) - {".md", ".ipynb"}):
+        raise BookError(
+            f"conf.py: nb_custom_formats has {', '.join(other)}; only .md and .ipynb"
+            " run\n    → convert these pages with jupytext, and drop the option"
+        )
     if get("nb_execution_mode") == "off":
         settings["not_executed"] = ("**",)
-    return Settings(source, **{**settings, **more})
+    return Settings(source, **{"cache": usual_cache, **settings, **more})
+
+
+def _is_said(option: Option, get: Callable[[str], Any]) -> bool:
+    return get(PREFIX + option.name) not in (None, "")
+
+
+def _read(option: Option, get: Callable[[str], Any], config: Path) -> Any:
+    """The value of an option that is set, in the form of the field of `Settings`."""
+    value = get(PREFIX + option.name)
+    if not option.is_valid(value):
+        raise BookError(
+            f"conf.py: {PREFIX}{option.name} is {value!r}\n    → it is {option.means}"
+        )
+    match option.name:
+        case "cache" | "outputs" | "programs":
+            return (config / value).resolve()
+        case "rules":
+            return frozenset(RULES if value == "all" else value)
+        case "claims":
+            return {key: tuple(texts) for key, texts in value.items()}
+        case "bound" | "verified":
+            return tuple(value)
+    return value
 
 
 def from_text(name: str, text: str) -> Any:
@@ -247,11 +262,11 @@ def from_text(name: str, text: str) -> Any:
     >>> from_text("executed_book_rules", "noise,figures")
     ['noise', 'figures']
     """
-    default = {PREFIX + option.name: option.default for option in OPTIONS}.get(name)
+    default = getattr(Settings, name.removeprefix(PREFIX), None)
     if isinstance(default, float | int):
         number = _number(text)
         return number if number is text else type(default)(number)
-    if isinstance(default, tuple) and text != "all":
+    if isinstance(default, tuple | frozenset) and text != "all":
         return text.split(",")
     return text or None
 
@@ -286,14 +301,3 @@ def _texts(value: Any) -> tuple[str, ...]:
 def _is_set(value: Any) -> bool:
     """Whether an option is on, also where a command line says so as text."""
     return bool(value) and value not in ("0", "false", "False")
-
-
-def _value(option: Option, get: Callable[[str], Any]) -> Any:
-    value = get(PREFIX + option.name)
-    if value is None:
-        return option.default
-    if not option.is_valid(value):
-        raise BookError(
-            f"conf.py: {PREFIX}{option.name} is {value!r}\n    → it is {option.means}"
-        )
-    return value

@@ -28,13 +28,10 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-from executed_book.programs.verdicts import BESIDE
 
 ROOT = Path(__file__).parents[2]
 BUILDERS = ("executed_book", "MyST-NB")
@@ -282,41 +279,41 @@ def offered(folder: Path, docnames: list[str]) -> dict[str, int]:
     }
 
 
+#: What `verify` says at its end, with the words that this tool keeps.
+SUMMARY = re.compile(
+    r"\d+ programs?: (\d+) held, (\d+) ran and vary, \d+ of these lengthened,"
+    r" (\d+) need files \((\d+) hold beside them\), (\d+) failed$",
+    re.MULTILINE,
+)
+WORDS = ("held", "varies", "needs files", "hold beside their files", "differs")
+
+
 def verified(mine: Place, pages: dict[str, float], limit: float) -> dict[str, Any]:
     """Run the programs of the quickest pages within the limit; what they gave."""
     give_up = time.monotonic() + limit
-    done: list[str] = []
+    found: dict[str, dict[str, int]] = {}
     for docname in sorted(pages, key=pages.__getitem__):
         left = give_up - time.monotonic()
         if left <= 0:
             break
         said = mine.ours("verify", "--only", docname, limit=left)
-        print(docname, said.text.strip().splitlines()[-1:], flush=True)
-        if "were not verified" not in said.text and said.status in (0, 1):
-            done.append(docname)
-    boxes = must_offer(mine, done)
-    words: Counter[str] = Counter()
-    beside = 0
-    for docname in done:
-        verdicts = mine.folder / "verdicts" / f"{docname}.txt"
-        text = verdicts.read_text("utf-8") if verdicts.exists() else ""
-        found = re.findall(
-            r"^(\S.*?) {2,}(held|varies|needs files|differs) {2,}(.*)$", text, re.M
-        )
-        words.update(word for _, word, _ in found)
-        holds = [BESIDE in note or w in ("held", "varies") for _, w, note in found]
-        beside += sum(BESIDE in note for _, _, note in found)
-        good = sum(holds)
+        if (summary := SUMMARY.search(said.text)) and said.status in (0, 1):
+            print(docname, summary[0], flush=True)
+            found[docname] = dict(zip(WORDS, map(int, summary.groups()), strict=True))
+        else:
+            print(docname, said.text, flush=True)
+    boxes = must_offer(mine, list(found))
+    for docname, words in found.items():
+        good = words["held"] + words["varies"] + words["hold beside their files"]
         if boxes[docname] != good:
             raise SystemExit(
                 f"{docname}: {boxes[docname]} are offered, {good} are good"
             )
     return {
-        "pages": len(done),
+        "pages": len(found),
         "of": len(pages),
         "seconds": round(limit - (give_up - time.monotonic())),
-        **{word: words[word] for word in ("held", "varies", "needs files", "differs")},
-        "hold beside their files": beside,
+        **{word: sum(words[word] for words in found.values()) for word in WORDS},
         "offered": sum(boxes.values()),
     }
 
@@ -359,9 +356,7 @@ def table(books: dict[str, dict[str, Any]]) -> str:
             f"{b['programs']['pages']} of {b['programs']['of']}"
         ),
         **{
-            f"programs and scripts that {said}": lambda b, word=word: b["programs"][
-                word
-            ]
+            f"programs that {said}": lambda b, word=word: b["programs"][word]
             for word, said in {
                 "held": "held",
                 "varies": "vary",
@@ -369,9 +364,9 @@ def table(books: dict[str, dict[str, Any]]) -> str:
                 "differs": "differ",
             }.items()
         },
-        "programs and scripts that name the files they need": lambda b: b[
-            "programs"
-        ].get("hold beside their files", ""),
+        "programs that name the files they need": lambda b: b["programs"].get(
+            "hold beside their files", ""
+        ),
         "cells that offer their program": lambda b: b["programs"]["offered"],
         "run on": lambda b: b["date"],
         "with MyST-NB": lambda b: b["versions"]["myst-nb"],

@@ -19,6 +19,7 @@ PAGES = {
     "bad": "1 / 0",
     "figure": "import matplotlib.pyplot as plt\n_ = plt.plot([1, 2])",
     "files": "print(open('data.txt').read())",
+    "same": "print(1)\n```\n\n```{code-cell}\nprint(1)",
 }
 CONF = """\
 extensions = ["myst_nb"]
@@ -59,13 +60,13 @@ def test_what_is_kept_of_a_book(repository, tmp_path):
     assert found["commit"] == subprocess.check_output(head, text=True).strip()
     assert found["refused"] == {"bad": "cell 1 raised ZeroDivisionError"}
     assert found["failed in MyST-NB"] == ["bad"]
-    assert (found["executed pages"], found["cells"]) == (4, 4)
-    assert found["pages"] == {"executed_book": 5, "MyST-NB": 5}
+    assert (found["executed pages"], found["cells"]) == (5, 6)
+    assert found["pages"] == {"executed_book": 6, "MyST-NB": 6}
     assert found["figures"] == {"executed_book": 1, "MyST-NB": 1}
     programs = found["programs"]
-    assert (programs["pages"], programs["of"]) == (3, 3)
-    assert (programs["held"], programs["needs files"]) == (2, 1)
-    assert (programs["hold beside their files"], programs["offered"]) == (1, 3)
+    assert (programs["pages"], programs["of"]) == (4, 4)
+    assert (programs["held"], programs["needs files"]) == (4, 1)
+    assert (programs["hold beside their files"], programs["offered"]) == (1, 5)
     for kind in ("seconds", "CPU seconds"):
         for seconds in found[kind].values():
             assert all(value > 0 for value in seconds.values())

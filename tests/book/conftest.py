@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -117,12 +118,12 @@ class TinyBook:
 
     def run(self, *arguments: str, **variables: str) -> tuple[int | None, str]:
         """Run a command to its end: its exit status and what it printed."""
-        process = self.fork(*arguments, **variables)
-        try:
-            output, _ = process.communicate(timeout=600)
-        finally:
-            process.kill()
-        return process.returncode, output
+        return ended(self.fork(*arguments, **variables))
+
+    def sphinx(self, *arguments: str) -> tuple[int | None, str]:
+        """The same of Sphinx's own command."""
+        tool = "sphinx.cmd.build"
+        return ended(Forked(self.root, arguments, dict(os.environ), tool))
 
     def run_on_a_device(self, *arguments: str, **how: object) -> tuple[int, str]:
         """Run a command as if an accelerator were here that behaves so."""
@@ -157,6 +158,39 @@ class TinyBook:
 
     def html(self, name: str) -> str:
         return (self.site / f"{name}.html").read_text("utf-8")
+
+
+def ended(process: Forked | subprocess.Popen[str]) -> tuple[int | None, str]:
+    """The exit status of a process, once it has ended, and what it printed."""
+    try:
+        output, _ = process.communicate(timeout=1800)
+    finally:
+        process.kill()
+    return process.returncode, output
+
+
+def wait_for(path: Path, patience: float = 600.0) -> None:
+    give_up = time.monotonic() + patience
+    while not path.exists():
+        assert time.monotonic() < give_up, f"{path} does not come"
+        time.sleep(0.02)
+
+
+def started_with(variable: str, value: str) -> list[int]:
+    """The processes whose environment holds this, with all that they started.
+
+    Only Linux tells, and of a fork what it was forked with.
+    """
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            environment = (folder / "environ").read_bytes().split(b"\0")
+            state = (folder / "stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            continue
+        if f"{variable}={value}".encode() in environment and state != "Z":
+            found.append(int(folder.name))
+    return found
 
 
 def new_book(root: Path) -> TinyBook:

@@ -7,6 +7,7 @@ has imported everything; what they do from then on is what they always do.
 
 from __future__ import annotations
 
+import importlib
 import json
 import multiprocessing
 import os
@@ -19,8 +20,10 @@ from collections.abc import Callable
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from executed_book.commands.line import main
+from executed_book.programs.verify import compiled_into
 from executed_book.running import server, workers
+
+from .programs.running import as_settings
 
 #: As the environment of workers has it, so that what is imported here is as there.
 _IMPORTED_WITH = {"PYTHONHASHSEED": "0", "MPLBACKEND": "agg", "JAX_PLATFORMS": "cpu"}
@@ -49,10 +52,14 @@ class Forked:
     """A command that runs in a fork, with what a test asks of a `subprocess.Popen`."""
 
     def __init__(
-        self, root: Path, arguments: tuple[str, ...], environment: dict[str, str]
+        self,
+        root: Path,
+        arguments: tuple[str, ...],
+        environment: dict[str, str],
+        tool: str = "executed_book.commands.line",
     ) -> None:
         self._said = tempfile.NamedTemporaryFile()  # noqa: SIM115
-        given = (root, arguments, Path(self._said.name), environment)
+        given = (root, arguments, Path(self._said.name), environment, tool)
         self._process = forked(_command, *given)
         self.kill = self._process.kill
 
@@ -76,7 +83,11 @@ class Forked:
 
 
 def _command(
-    root: Path, arguments: tuple[str, ...], output: Path, environment: dict[str, str]
+    root: Path,
+    arguments: tuple[str, ...],
+    output: Path,
+    environment: dict[str, str],
+    tool: str = "executed_book.commands.line",
 ) -> None:
     _write_to(output)
     os.chdir(root)
@@ -86,7 +97,7 @@ def _command(
     signal.signal(signal.SIGHUP, signal.SIG_DFL)  # also where the tests ignore it
     sys.path[:] = [place for place in sys.path if place not in ("", _ROOT)]
     workers.start_server = _start_server
-    sys.exit(main(list(arguments)))
+    sys.exit(importlib.import_module(tool).main(list(arguments)))
 
 
 def _write_to(file: Path) -> None:
@@ -101,7 +112,11 @@ class _Server:
     def __init__(self, process: BaseProcess) -> None:
         self.kill, self.wait = process.kill, process.join
         self.poll = lambda: process.exitcode
-        self.returncode = None
+        self._process = process
+
+    @property
+    def returncode(self) -> int | None:
+        return self._process.exitcode
 
 
 def _start_server(
@@ -139,18 +154,25 @@ def _serve(
     os.closerange(link.fileno() + 1, 1 << 16)
     os.environ.clear()
     os.environ.update(environment)
-    if "PRETEND" in environment:
-        _simulate(environment)
+    _steer(environment)
     sys.path[:] = [place for place in sys.path if place not in ("", _ROOT)]
     os.chdir(run)
     server.serve(link, run, without)
 
 
-def _simulate(environment: dict[str, str]) -> None:
-    """Have JAX, which is imported already, find the accelerator of `simulated`."""
+def _steer(environment: dict[str, str]) -> None:
+    """Have JAX, which is imported already, do what it would have read of variables.
+
+    It keeps what it compiles, and finds the accelerator of `simulated`.
+    """
     import jax
 
-    from tests.simulated import sitecustomize
+    if "JAX_COMPILATION_CACHE_DIR" in environment:
+        compiled = compiled_into(Path(environment["JAX_COMPILATION_CACHE_DIR"]))
+        for name, value in as_settings(compiled).items():
+            jax.config.update(name, value)
+    if "PRETEND" in environment:
+        from tests.simulated import sitecustomize
 
-    jax.config.update("jax_platforms", environment["JAX_PLATFORMS"])
-    sitecustomize._simulate(jax, json.loads(environment["PRETEND"]))
+        jax.config.update("jax_platforms", environment["JAX_PLATFORMS"])
+        sitecustomize._simulate(jax, json.loads(environment["PRETEND"]))

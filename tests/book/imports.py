@@ -46,7 +46,6 @@ def build_once(folder: Path) -> None:
 with tempfile.TemporaryDirectory() as folder:
     build_once(Path(folder))
 # What an execution finds out besides: the versions of what is installed.
-fingerprint._executing_digest()
 for names in fingerprint._owners().values():
     for name in names:
         fingerprint.installed_version(name)

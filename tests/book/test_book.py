@@ -89,7 +89,7 @@ def test_a_seal_names_all_that_a_page_shows():
 
 def test_where_it_cannot_be_told_a_cell_needs_all_before_it(monkeypatch):
     def refuse(cells: object) -> None:
-        raise NoFaithfulProgram(2, 1, 1, "a magic")
+        raise NoFaithfulProgram(1, 1, "a magic")
 
     monkeypatch.setattr(snippets, "Page", refuse)
     made = executed(chapter("x = 1", "y = 2", "x + 1"), gave(), gave(), gave())

@@ -62,15 +62,3 @@ def test_a_changed_announcement_is_checked_without_running(two):
     output = two.refused("execute")
     assert "0 to execute" in output
     assert "raises another" in output
-
-
-def test_a_file_that_a_chapter_reads_is_part_of_it(two):
-    data = two.root / "docs" / "data.txt"
-    data.write_text("first")
-    read = f"from pathlib import Path\nprint(Path({str(data)!r}).read_text())"
-    two.chapter("two", read)
-    assert "1 to execute" in two.executed()
-    assert "0 to execute" in two.executed()
-    data.write_text("second")
-    assert "1 to execute" in two.built()
-    assert "second" in two.html("two")

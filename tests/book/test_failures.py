@@ -88,7 +88,7 @@ FAULTS = {
     ),
     "says": fault(
         "import os\nos.write(2, b'boiler on fire')\nos._exit(3)",
-        words="killed its process (exit code 3) & boiler on fire",
+        words="killed its process (exit code 3) & boiler on fire & said last stands",
     ),
     "group": fault(
         "import os, signal\nos.killpg(0, signal.SIGKILL)", words="(SIGKILL)"
@@ -236,6 +236,15 @@ PAGES: dict[str, tuple[str, int, str]] = {
 }
 
 
+#: A notebook that fails on its fourth line.
+NOTEBOOK = """\
+{"nbformat": 4, "metadata": {}, "cells": [{"cell_type": "code", "metadata": {},
+  "source": [
+    "x = 1\\n",
+    "1 / 0"]}]}
+"""
+
+
 def every_faulty_page(book: TinyBook) -> None:
     """Also a chapter of several faults, one of which is a cell's that another needs."""
     conf('executed_book_rules = "all"')(book)
@@ -247,6 +256,7 @@ def every_faulty_page(book: TinyBook) -> None:
     (docs / "latin.md").write_bytes(b"# T\n\ncaf\xe9\n")
     (docs / "broken.ipynb").write_text('{"nbformat": 4,')
     (docs / "old.ipynb").write_text('{"nbformat": 3, "worksheets": []}')
+    (docs / "note.ipynb").write_text(NOTEBOOK)
     book.chapter("twice", "1")
     (docs / "twice.ipynb").write_text('{"nbformat": 4, "cells": [], "metadata": {}}')
     book.chapter(
@@ -262,7 +272,7 @@ def every_faulty_page(book: TinyBook) -> None:
 @pytest.fixture(scope="module")
 def tried(tmp_path_factory) -> Tried:
     """What became of a book with every fault at once."""
-    count = len(FAULTS) + len(PAGES) + 4 + 5
+    count = len(FAULTS) + len(PAGES) + 5 + 5
     faults = Faults(every_faulty_page, "nothing", problems=count, soon=600.0)
     good = good_book(tmp_path_factory.mktemp("good"))
     return attempt(good, faults, tmp_path_factory.mktemp("scratch"))
@@ -307,10 +317,11 @@ def test_a_faulty_page_is_told_at_its_line(told, name):
         ("latin:3", "not UTF-8"),
         ("broken:1", "not a notebook: JSONDecodeError"),
         ("old:1", "not a notebook: notebook format 3, not 4"),
+        ("note:4", "cell 1 raised ZeroDivisionError"),
         ("twice:1", "twice.ipynb beside it gives the same page"),
     ],
 )
-def test_a_file_that_is_no_page_is_told(told, place, words):
+def test_a_file_of_another_kind_is_told(told, place, words):
     assert words in told[place]
 
 

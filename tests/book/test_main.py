@@ -32,6 +32,19 @@ def test_what_is_missing_is_named_with_what_brings_it():
     )
 
 
+def test_a_folder_that_was_removed_is_one_line(tmp_path):
+    away = (
+        f"cd {tmp_path} && rmdir {tmp_path} && exec {sys.executable} -m executed_book"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGES)}
+    ran = subprocess.run(
+        ["sh", "-c", f"{away} build"], env=environment, capture_output=True, text=True
+    )
+    assert ran.returncode == 1
+    said = "the folder that this runs in was removed\n    → enter the book's again\n"
+    assert ran.stderr == f"\n{said}"
+
+
 def test_an_interrupt_before_the_beginning_is_one_line():
     code = (
         "import os, runpy, signal, sys, types\n"

@@ -1,4 +1,4 @@
-"""Assertions on what was measured, which noise alone can make fail."""
+"""What is measured: it runs alone, and again where noise made its assertion fail."""
 
 from __future__ import annotations
 
@@ -30,3 +30,22 @@ def test_only_what_was_measured_and_does_not_hold_is_measured_again(book, tmp_pa
     assert "did not hold (3 of 3): never" in output
     assert output.count("raised AssertionError") == 2
     assert "docs/second.md" not in output
+
+
+#: A cell that notes when it began and ended.
+SPAN = """\
+import time
+began = time.monotonic()
+time.sleep(0.7)
+with open({file!r}, "a") as file:
+    print(began, time.monotonic(), file=file)"""
+
+
+def test_a_cell_that_measures_has_the_machine_for_itself(book, tmp_path):
+    cell = SPAN.format(file=str(tmp_path / "spans"))
+    book.chapter("one", cell)
+    book.chapter("two", f":tags: [measured]\n{cell}\nassert began")
+    book.done("execute", "--jobs", "2")
+    lines = (tmp_path / "spans").read_text().splitlines()
+    first, second = sorted([float(word) for word in line.split()] for line in lines)
+    assert first[1] <= second[0]

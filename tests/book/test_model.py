@@ -30,7 +30,10 @@ def test_a_title_is_the_first_heading_of_the_text():
     assert chapter(parts=(Prose("No heading", 1),), docname="a/b").title == "a/b"
 
 
-def test_another_number_of_values_than_the_page_has_is_an_error():
-    made = chapter(Cell(1, "x", 1, values=(Value("value", "b", 1),)))
+def test_each_value_comes_with_its_result():
+    values = Value("value", "a", 1), Value("value", "b", 1)
+    made, results = chapter(Cell(1, "x", 1, values=values)), map(ValueResult, "12")
+    found = executed(made, gave(values=(*results,))).values
+    assert [(v.expression, r.text) for v, r in found] == [("a", "1"), ("b", "2")]
     with pytest.raises(ValueError, match="zip"):
         list(executed(made, gave()).values)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import zlib
 
 import pytest
 
@@ -65,11 +66,12 @@ def test_what_no_notebook_can_hold_is_the_cells_failure(book):
         "display({'text/plain': 'x', 'application/json': {1j}}, raw=True)",
     )
     book.chapter("two", "import json\njson.dumps = None", "assert json.dumps is None")
-    status, said = book.run("execute")
-    assert status == 1
-    assert "one.md" in said
-    assert "cell 2 raised TypeError" in said
+    book.chapter("three", "get_ipython().compile = None", "1")
+    said = book.refused("execute")
+    assert "one.md:13: cell 2 raised TypeError" in said
     assert "two.md" not in said
+    assert "three.md:13: cell 2 broke the process that runs it" in said
+    assert "AttributeError: 'NoneType' object has no attribute" in said
 
 
 def test_figures_have_the_format_that_a_cell_asks_for(book):
@@ -165,7 +167,7 @@ def test_a_kernel_of_any_name_is_our_python_and_eval_names_its_way_out(book):
     front = FRONT.replace("\n---", "\nkernelspec: {name: conda-env-old}\n---")
     conf = book.root / "conf" / "conf.py"
     aliases = 'nb_kernel_rgx_aliases = {"conda-.*": "python3"}\n'
-    conf.write_text(conf.read_text() + aliases)
+    conf.write_text(f"{conf.read_text()}{aliases}nb_execution_timeout = -1\n")
     book.chapter("one", "a = 6 * 7", front=front)
     book.index("one")
     book.built()
@@ -188,6 +190,28 @@ def test_the_command_line_gives_numbers_and_lists(book):
     book.chapter("one", "1 / 0")
     book.refused("execute", "-Dnb_execution_allow_errors=0")
     book.done("execute", "-Dnb_execution_allow_errors=1")
+
+
+def test_references_are_told_of_as_sphinx_is_asked_to(book):
+    """Also where another site's list of names cannot be had, until it can."""
+    book.chapter("one", "1")
+    page = book.root / "docs" / "one.md"
+    page.write_text(page.read_text() + "\nA {py:class}`thing`.\n")
+    book.index("one")
+    assert "py:class reference target not found: thing" in book.refused("build")
+    conf = book.root / "conf" / "conf.py"
+    text = conf.read_text().replace("nitpicky = True", "nitpicky = False")
+    mapping = 'intersphinx_mapping = {"there": ("http://localhost:9", "names.inv")}'
+    conf.write_text(f"{text}extensions.append('sphinx.ext.intersphinx')\n{mapping}\n")
+    said = book.built()
+    assert "no links into other sites: failed to reach" in said
+    assert "names.inv" in said
+    assert "localhost:9" not in book.html("one")
+    head = "# Sphinx inventory version 2\n# Project: P\n# Version: 1\n# zlib\n"
+    names = zlib.compress(b"thing py:class 1 t.html -\n")
+    (book.root / "docs" / "names.inv").write_bytes(head.encode() + names)
+    assert "links" not in book.built()
+    assert 'href="http://localhost:9/t.html"' in book.html("one")
 
 
 # -- what a kept run depends on
@@ -244,6 +268,15 @@ def test_a_page_that_was_deleted_is_published_no_more(book):
     assert not list(book.site.rglob("one.html"))
     assert not list(book.site.rglob("one.ipynb"))
     assert (book.site / "one.more.html").exists()
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="Python says nothing of it")
+def test_what_python_warns_of_in_a_cell_is_said_on_its_page_alone(book):
+    warns = ":warns: \"SyntaxWarning: invalid escape sequence '\\\\s'\"\n"
+    book.chapter("one", warns + "print('a\\s')")
+    book.index("one")
+    assert "Warning" not in book.built() + book.done("verify")
+    assert "SyntaxWarning" in book.html("one")
 
 
 def test_a_book_is_told_only_of_what_it_uses(book):

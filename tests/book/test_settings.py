@@ -28,8 +28,8 @@ def test_a_book_that_says_nothing_is_executed_with_limits_alone(tmp_path):
     assert made.figure_style == {}
 
 
-def test_each_default_is_a_value_that_may_be_said():
-    assert [o.name for o in OPTIONS if not o.is_valid(o.default)] == []
+def test_each_option_is_a_setting():
+    assert {option.name for option in OPTIONS} <= Settings.__dataclass_fields__.keys()
 
 
 def test_folders_are_named_from_where_the_configuration_is(tmp_path):
@@ -49,6 +49,7 @@ def test_folders_are_named_from_where_the_configuration_is(tmp_path):
         ("outputs", Path("cells")),
         ("rules", "noise"),
         ("rules", ["noize"]),
+        ("rules", [["noise"]]),
         ("claims", {"below": ["What to remember"]}),
         ("claims", {"under": "What to remember"}),
         ("bound", "docs/*"),
@@ -68,6 +69,12 @@ def test_what_an_option_may_not_be_is_said_with_what_it_is(tmp_path, name, value
     assert str(caught.value) == (
         f"conf.py: executed_book_{name} is {value!r}\n    → it is {option.means}"
     )
+
+
+def test_pages_of_another_format_are_refused_and_not_left_out(tmp_path):
+    formats = {".Rmd": ["jupytext.reads", {"fmt": "Rmd"}], ".md": "a.reader"}
+    with pytest.raises(BookError, match=r"nb_custom_formats has \.Rmd; only .* run"):
+        from_conf(tmp_path, nb_custom_formats=formats)
 
 
 @pytest.mark.parametrize(

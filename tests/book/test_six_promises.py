@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -21,10 +22,10 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import TinyBook, copy_of, new_book
+from .conftest import TinyBook, copy_of, new_book, started_with
 
 #: How long a build with a fault may take (seconds), also on a machine with much to do.
-SOON = 120.0
+SOON = 600.0
 
 #: Where a build may write: what it keeps, its work, its site.
 ITS_OWN = ("cache", ".html-work", "html")
@@ -68,11 +69,45 @@ def cut(book: TinyBook) -> None:
     page("print(7 * 7)", "1 / 0")(book)
 
 
+def random_caches(book: TinyBook) -> None:
+    for path in book.cache.rglob("*"):
+        if path.is_file():
+            path.write_bytes(NOISE)
+    page("print(7 * 7)", "1 / 0")(book)
+
+
+def random_outputs(place: str) -> Callable[[TinyBook], object]:
+    """A file of outputs of the page that holds anything, for a device and a JAX."""
+
+    def do(book: TinyBook) -> None:
+        path = book.root / "outputs" / "cells" / place / "one.txt"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(NOISE)
+
+    return do
+
+
+def server_killed(book: TinyBook) -> None:
+    """Kill what chapters are forked from, while some wait to be."""
+    book.chapter("w", KILL_SERVER)
+    for name in "xyz":
+        book.chapter(name, "import time\ntime.sleep(1)")
+
+
 def without_docs(book: TinyBook) -> None:
     page(f"import shutil\nshutil.rmtree({str(book.root / 'docs')!r})")(book)
 
 
-SLEEPS = page("import time\ntime.sleep(60)")
+SLEEPS = page(
+    "import subprocess, time\n"
+    "subprocess.Popen(['sleep', '300'], start_new_session=True)\n"
+    "open('begun', 'w').close()\ntime.sleep(1000)"
+)
+NOISE = random.Random(0).randbytes(300)
+KILL_SERVER = """\
+import os, signal
+parent = open(f"/proc/{os.getppid()}/stat").read().rpartition(")")[2].split()[1]
+os.kill(int(parent), signal.SIGKILL)"""
 DEEP = "import sys\nsys.setrecursionlimit(10**9)\ndef f(n):\n    f(n + 1)\nf(0)"
 
 FAULTS = {
@@ -82,6 +117,10 @@ FAULTS = {
     ),
     "a page of bytes": Fault(
         lambda book: (book.root / "docs" / "b.md").write_bytes(b"\xff\xfe"), "UTF-8"
+    ),
+    "a path of bytes": Fault(
+        lambda book: (book.root / "docs" / os.fsdecode(b"\xe9.md")).touch(),
+        "its path is not UTF-8",
     ),
     "a link to no page": Fault(
         lambda book: book.index("one", "none"), "nonexisting document"
@@ -108,6 +147,22 @@ FAULTS = {
         page("import jax"), "'cuda'", variables={"JAX_PLATFORMS": "cuda"}
     ),
     "cut caches": Fault(cut, "raised ZeroDivisionError"),
+    "random caches": Fault(random_caches, "raised ZeroDivisionError"),
+    "a random pin": Fault(
+        random_outputs("cpu-none"),
+        "outputs/cells/cpu-none/one.txt:1: not a file of outputs",
+    ),
+    "a random record": Fault(
+        random_outputs("nvidia-h100-0.1"),
+        "outputs/cells/nvidia-h100-0.1/one.txt:1: not a file of outputs",
+    ),
+    "deep JSON": Fault(
+        lambda book: (book.root / "docs" / "deep.ipynb").write_text("[" * 10**5),
+        "docs/deep.ipynb:1: not a notebook: RecursionError",
+    ),
+    "the server killed": Fault(
+        server_killed, "the process that chapters are forked from was ended by SIGKILL"
+    ),
     **{
         signal.Signals(number).name: Fault(
             SLEEPS, "stopped", 128 + number, 0, {}, (), number
@@ -146,6 +201,12 @@ def outside(book: TinyBook) -> dict[str, str]:
     return {**digests(book.root, ("_build",)), **beside}
 
 
+def left_by(scratch: Path) -> list[str]:
+    """The files and the processes of a build that had a temporary folder to itself."""
+    processes = map(str, started_with("TMPDIR", str(scratch)))
+    return [*(path.name for path in scratch.iterdir()), *processes]
+
+
 def good_book(folder: Path) -> TinyBook:
     """A book that was built, with files beside it that are none of its business."""
     book = new_book(folder)
@@ -178,7 +239,7 @@ def attempt(good: TinyBook, fault: Fault, scratch: Path) -> Tried:
     )
     try:
         if fault.number:
-            while not list(scratch.glob("*/1/work")) and process.poll() is None:
+            while not [*scratch.glob("*/1/work/begun")] and process.poll() is None:
                 time.sleep(0.05)
             process.send_signal(fault.number)
         said, _ = process.communicate(timeout=fault.soon)
@@ -189,13 +250,13 @@ def attempt(good: TinyBook, fault: Fault, scratch: Path) -> Tried:
     after = outside(book)
     if fault.do is without_docs:  # which a cell did
         before = {n: d for n, d in before.items() if not n.startswith("docs/")}
-    while fault.number == signal.SIGKILL and any(scratch.iterdir()):
+    while fault.number == signal.SIGKILL and left_by(scratch):
         time.sleep(0.1)  # what outlives the builder notices that it is gone
         if time.monotonic() > began + SOON:
             break
-    left = [path.name for path in scratch.iterdir()]
+    left = left_by(scratch)
     stands = digests(book.site) == site
-    for name in ("docs", "conf"):
+    for name in ("docs", "conf", "outputs"):
         shutil.rmtree(book.root / name, ignore_errors=True)
     copy_of(good, book.root)
     book.chapter("one", "print(6 * 8)")

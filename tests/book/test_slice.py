@@ -13,7 +13,7 @@ def cells(*codes):
 def kept(*codes):
     """The program of the last cell, without the header and without blank lines."""
     page = cells(*codes)
-    text = Programs(Page(page), "# header").of(len(page) - 1).text
+    text = Programs(Page(page), "# header").of(len(page) - 1)
     return [line for line in text.splitlines()[1:] if line.strip()]
 
 
@@ -152,8 +152,8 @@ PAGES = {
         ],
     ),
     "keep-tagged cells": (
-        [SourceCell("a = {}\nprint(a)\nassert not a", frozenset({"keep"})), "print(1)"],
-        ["a = {}", "print(1)"],
+        [SourceCell("a = {}\na[0] = 1", frozenset({"keep"})), "print(1)"],
+        ["a = {}", "a[0] = 1", "print(1)"],
     ),
     "a cell announced to raise is left out": (
         [
@@ -174,6 +174,10 @@ PAGES = {
     "an import twice": (
         ["import math", "x = math.pi", "import math\nprint(math.e * x)"],
         ["import math", "x = math.pi", "print(math.e * x)"],
+    ),
+    "imports of one name": (
+        ["from a import f\nx = f(1)", "from b import f", "x, f"],
+        ["from a import f", "x = f(1)", "from b import f", "x, f"],
     ),
     "from the future": (
         ["import math", "from __future__ import annotations\nprint(math)"],
@@ -285,12 +289,7 @@ def test_refuses(name):
     page = cells(*codes)
     with pytest.raises(NoFaithfulProgram, match=why) as caught:
         Page(page).needed(len(page) - 1)
-    assert (caught.value.cell, caught.value.at, caught.value.line) == (
-        len(page) - 1,
-        at,
-        line,
-    )
-    assert "rewrite it in plain Python" in str(caught.value)
+    assert (caught.value.at, caught.value.line) == (at, line)
 
 
 def test_what_is_refused_elsewhere_does_not_concern_a_cell():
@@ -321,7 +320,7 @@ def test_a_decorator_of_the_pages_own_object_changes_it():
         SourceCell("other = 1"),
         SourceCell("jax.grad(f)(1.0)"),
     ]
-    text = Programs(Page(cells), "# here").of(3).text
+    text = Programs(Page(cells), "# here").of(3)
     assert "@f.defjvp" in text
     assert "other" not in text
 

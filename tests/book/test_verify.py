@@ -102,8 +102,8 @@ def page_offer(
         "# here",
     )
     short = programs.of(len(codes) - 1)
-    promise = Promise(short.text, gives)
-    return Offer(*PLACE, promise, verdicts, short, lambda: programs, **more)
+    promise = Promise(short, gives)
+    return Offer(*PLACE, promise, verdicts, len(codes) - 1, lambda: programs, **more)
 
 
 #: What no syntax tells: `b` depends on `a`.
@@ -117,9 +117,9 @@ def test_what_fails_is_lengthened_by_the_nearest_statements(opened):
     verify_offers([offer], 1, Progress())
     assert offer.verdict == Verdict(HELD, ((2, 2), (3, 1)), offer.verdict.text)
     program = offer.with_added(offer.verdict.added)
-    assert "setattr" in program.text
-    assert "x = 1" in program.text
-    assert "import sys" in program.text
+    assert "setattr" in program
+    assert "x = 1" in program
+    assert "import sys" in program
     assert offer.error is None
     assert "1 held, 0 ran and vary, 1 of these lengthened" in count([offer])
     # Where the added statement is another, the verdict is stale.
@@ -144,7 +144,7 @@ def test_what_holds_in_no_way_is_an_error(opened):
 def test_a_program_that_fails_is_not_offered(opened, code, word):
     offer = page_offer(opened(), [code], None)
     verify_offers([offer], 1, Progress())
-    shown = settled(Snippets([offer.program]), [offer])
+    shown = settled(Snippets([offer.promise.text]), [offer])
     assert shown.programs == [None]
     assert word in shown.reasons[0]
 
@@ -190,10 +190,10 @@ def test_a_program_says_which_files_belong_beside_it(opened, tmp_path):
         one = replace(one, verdicts=opened(str(is_good)))
         verify_offers([one], 1, Progress())
         assert (one.verdict.word, one.verdict.is_good) == (NEEDS_FILES, is_good)
-        program = settled(Snippets([None, one.program]), [one]).programs[1]
+        program = settled(Snippets([None, one.promise.text]), [one]).programs[1]
         beside = "# here\n# Needs beside it, from the page's folder: data/a.txt\n"
         assert (program is not None) == is_good
-        assert program is None or program.text.startswith(beside)
+        assert program is None or program.startswith(beside)
     wrong = replace(late, promise=replace(late.promise, gives="other data"))
     verify_offers([wrong], 1, Progress())
     assert not wrong.verdict.is_good
@@ -243,6 +243,20 @@ def test_a_page_and_a_program_bind_the_same(opened):
     unknown = page_offer(opened(), ["y = iter([])"], "", values={"y": "?list_iterator"})
     verify_offers([unknown], 1, Progress())
     assert unknown.verdict.note == "not compared: y"
+
+
+def test_what_no_program_binds_twice_is_not_compared(opened):
+    """Also where statements above print what cannot be silenced."""
+    noisy = "import os\nos.write(1, b'noise')"
+    codes = [noisy, "import tempfile\nfolder = tempfile.mkdtemp()\nprint(1)"]
+    offer = page_offer(opened(), codes, "1", values={"folder": "'/tmp/a'"})
+    verify_offers([offer], 1, Progress())
+    assert offer.verdict == Verdict(HELD, note="not compared: folder")
+    hidden = "import sys\nsetattr(sys, 'n', 2)"
+    codes = [noisy, hidden, "n = getattr(sys, 'n', 1)\nprint(1)"]
+    offer = page_offer(opened(), codes, "1", values={"n": "2"})
+    verify_offers([offer], 1, Progress())
+    assert offer.verdict.word == DIFFERS
 
 
 def test_only_what_waits_is_run(opened, tmp_path: Path):

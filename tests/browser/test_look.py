@@ -208,20 +208,6 @@ def test_nothing_stands_in_the_way_of_the_text(visit):
     assert not any("fontawesome" in url for url in visited.requests)
 
 
-def test_previous_and_next_lead_through_the_book(visit):
-    page = visit("index.html").page
-    titles = []
-    while page.locator("a.right-next").count():
-        page.locator("a.right-next").click()
-        titles.append(page.locator("h1").first.inner_text().rstrip("#"))
-    assert titles == [
-        "Every kind of thing",
-        "A page of prose",
-        "Sentences with receipts",
-        "Names longer than their column",
-    ]
-
-
 # What of each element depends on the theme, as it is printed.
 COLORS = """
 () => [...document.querySelectorAll("body, article, article *")]

@@ -14,8 +14,11 @@ from executed_book.commands.configuration import read_settings
 from executed_book.model import Chapter, Executed
 from executed_book.programs.verdicts import Verdicts
 from executed_book.programs.verify import compiled_into
-from executed_book.reading.pages import find_chapters
+from executed_book.reading.chapters import docname_of
+from executed_book.reading.options import executes, front_matter
+from executed_book.reading.pages import find_chapters, find_pages
 from executed_book.running.progress import Progress
+from executed_book.settings import Settings
 
 #: Notebooks and attempts at exercises that are expected to run longer are left out: no
 #: session runs them (seconds).
@@ -31,6 +34,16 @@ def chapters() -> list[Chapter]:
     return find_chapters(DOCS)
 
 
+@functools.cache
+def docnames() -> list[str]:
+    """The names of the chapters, whose cells each process would take long to read."""
+    return [
+        docname_of(path, DOCS)
+        for path in find_pages(Settings(DOCS, DOCS))
+        if executes(front_matter(path.read_text("utf-8"), path)[0])
+    ]
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What needs the book executed is tested each week: the session `docs` executes it.
 
@@ -44,7 +57,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Give each test of a chapter one run for each chapter."""
     if "docname" in metafunc.fixturenames:
-        metafunc.parametrize("docname", [chapter.docname for chapter in chapters()])
+        metafunc.parametrize("docname", docnames())
 
 
 @pytest.fixture(scope="session")

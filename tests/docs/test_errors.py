@@ -11,8 +11,9 @@ import pytest
 
 from executed_book.checking.stored import accepted_path
 from executed_book.model import Cell
+from executed_book.reading.pages import find_chapters
 
-from .conftest import DOCS, ROOT, chapters
+from .conftest import DOCS, ROOT, docnames
 
 FOLDER = "errors/"
 FINDER = DOCS / "errors" / "index.md"
@@ -31,7 +32,7 @@ _KIND = re.compile(r"\| `(?P<name>\w+)` \| `(?P<base>\w+)` \|")
 class Entry:
     """One message: its page, what its heading announces, its text and its cells."""
 
-    docname: str
+    page: str
     name: str
     words: str
     line: int
@@ -40,29 +41,24 @@ class Entry:
 
     @property
     def place(self) -> str:
-        return f"docs/{self.docname}.md:{self.line}"
+        return f"docs/{FOLDER}{self.page}.md:{self.line}"
 
     @property
     def row(self) -> tuple[str, str, str]:
-        return self.words, self.docname.removeprefix(FOLDER), self.name
-
-
-LESSONS = {c.docname for c in chapters() if not c.docname.startswith(FOLDER)}
+        return self.words, self.page, self.name
 
 
 def found_entries() -> list[Entry]:
     entries = []
-    for chapter in chapters():
-        if not chapter.docname.startswith(FOLDER):
-            continue
+    for chapter in find_chapters(DOCS / FOLDER):
         lines = chapter.text.splitlines()
         starts = [i for i, line in enumerate(lines) if line.startswith("## ")]
         for start, end in pairwise([*starts, len(lines)]):
             heading = _HEADING.fullmatch(lines[start])
-            assert heading, f"docs/{chapter.docname}.md:{start + 1}: no 'Class: words'"
+            assert heading, f"{chapter.path}:{start + 1}: no 'Class: words'"
             entries.append(
                 Entry(
-                    docname=chapter.docname,
+                    page=chapter.docname,
                     name=heading["name"],
                     words=plain(heading["words"]),
                     line=start + 1,
@@ -108,7 +104,7 @@ def test_the_finder_explains_the_documented_classes():
 def test_the_first_cell_says_what_the_heading_says(entry: Entry):
     """A build fails where a cell does not give its pin, or raises no such error."""
     if entry.name == LOGGED:
-        pins = accepted_path(ROOT / "outputs" / "cells", entry.docname)
+        pins = accepted_path(ROOT / "outputs" / "cells", FOLDER + entry.page)
         assert pins is not None
         assert entry.words in plain(pins.read_text("utf-8")), entry.place
     else:
@@ -133,4 +129,5 @@ def test_the_cause_is_told_and_the_fix_is_checked(entry: Entry):
 @each_entry
 def test_a_chapter_explains_more(entry: Entry):
     links = re.findall(r"\{doc\}`/([\w/-]+)`", entry.text)
-    assert LESSONS.intersection(links), f"{entry.place}: no link to a chapter"
+    lessons = [name for name in docnames() if not name.startswith(FOLDER)]
+    assert {*lessons} & {*links}, f"{entry.place}: no link to a chapter"

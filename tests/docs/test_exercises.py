@@ -101,12 +101,12 @@ def unsolved(executed: Executed, verdicts: Verdicts) -> Iterator[Offer]:
         check = SourceCell(checks(exercise.source, solution.source))
         page = Page([*cells[: exercise.number], check])
         programs = Programs(page, "#")
-        made = programs.of(exercise.number)
-        used = {exercise.number - 1, *(cell for cell, _ in made.earlier)}
+        needed = [page.statements[i].cell for i in page.needed(exercise.number)]
+        used = {exercise.number - 1, *needed}
         if sum(executed.run.results[cell].seconds for cell in used) <= LONG:
             about = chapter.path, exercise.line, f"exercise {exercise.number}"
-            promise = Unsolved(made.text)
-            yield Offer(*about, promise, verdicts, made, lambda made=programs: made)
+            cell, promise = exercise.number, Unsolved(programs.of(exercise.number))
+            yield Offer(*about, promise, verdicts, cell, lambda made=programs: made)
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ from executed_book.book import Book
 
 def test_programs_of(docname: str, book: Book):
     offers = book.offers[docname]
-    assert not [offer.what for offer in offers if offer.waits]
+    assert not [offer.what for offer in offers if offer.verdict is None]
     problems = [str(offer.error) for offer in offers if offer.error]
     assert not problems, "\n\n".join(problems)
 
@@ -27,7 +27,7 @@ def test_every_cell_has_a_program(docname: str, book: Book):
 def test_programs_are_short(book: Book, record_property):
     """Nobody reads a long one, and few need what their author has to say."""
     pages = [page.snippets.programs for page in book.pages.values()]
-    texts = [program.text for some in pages for program in some if program]
+    texts = [text for some in pages for text in some if text]
     lines = sorted(text.rstrip("\n").count("\n") + 1 for text in texts)
     median, mean = lines[len(lines) // 2], sum(lines) / len(lines)
     record_property("lines", (median, mean, lines[-1]))

@@ -37,6 +37,14 @@ def test_the_linear_map_removes_more_than_shrinking_towards_the_mean():
     for share in (0.0, 0.5, 1.0):
         shrunk = clean.mean() + share * (images - clean.mean())
         assert program.share_removed(shrunk, clean) < by_formula - 0.1
+    # Nor does it remove less than a map fitted to noisy images by least squares.
+    x = np.tile(program.load()[0].reshape(-1, 64), (8, 1))
+    noise = program.NOISE * np.random.default_rng(1).normal(size=x.shape)
+    one = np.ones((len(x), 1))
+    fitted, *_ = np.linalg.lstsq(np.hstack([x + noise, one]), x)
+    rows = np.hstack([images.reshape(-1, 64), one[: len(images)]])
+    share = program.share_removed((rows @ fitted).reshape(-1, 8, 8), clean)
+    assert abs(by_formula - share) < 0.01
     assert program.share_removed(clean, clean) == 1
     assert abs(program.share_removed(images, clean)) < 0.05
 

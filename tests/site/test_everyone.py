@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Page
 
+from ..browser.conftest import axe, faint
 from .conftest import PAGES, SITE
 
+#: What axe looks for; for texts that are too faint see `faint`.
 RULES = {
-    "resultTypes": ["violations"],
     "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"],
+    "rules": {"color-contrast": {"enabled": False}},
 }
+#: What of that another width or another theme may change.
+OF_LAYOUT = {"runOnly": ["link-in-text-block", "scrollable-region-focusable"]}
 
 #: How a page is looked at, one after the other in one tab: each theme and each width.
 LOOKS = (("light", 1280), ("dark", 390))
+
+#: Pages on which all is looked for in each look. What surrounds a page is the same on
+#: all pages of a folder, and what it says is looked at in the first look.
+WHOLLY = {name.rpartition("/")[0] or name: name for name in reversed(PAGES)}.values()
 
 # A page has thousands of tokens of code, which differ in their color alone. Of those
 # that the style sheet cannot tell apart, the first is looked at; the others are text.
@@ -35,26 +43,56 @@ ONE_OF_EACH = """() => {
 }"""
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_axe_finds_nothing(browser: Browser, address: str, name: str):
-    context = browser.new_context(reduced_motion="reduce")
-    page = context.new_page()
-    page.goto(address + name)
+def look(page: Page, theme: str, width: int) -> None:
+    page.emulate_media(color_scheme=theme)
+    page.set_viewport_size({"width": width, "height": 844})
+
+
+def wrong(page: Page, wholly: bool) -> set[str]:
+    """What axe finds wrong with a page in each of its looks."""
     page.evaluate(ONE_OF_EACH)
     said = set()
     for theme, width in LOOKS:
-        page.emulate_media(color_scheme=theme)
-        page.set_viewport_size({"width": width, "height": 844})
+        look(page, theme, width)
         page.wait_for_timeout(600)  # the theme waits before it looks at what scrolls
         assert page.evaluate("document.documentElement.dataset.theme") == theme
-        found = Axe().run(page, options=RULES).response
+        rules = RULES if wholly or theme == "light" else OF_LAYOUT
+        said |= {f"{theme}, {width}: faint: {text[:160]}" for text in faint(page)}
         said |= {
             f"{theme}, {width}: {each['id']}: {node['html'][:160]}"
-            for each in found["violations"]
+            for each in axe(page, **rules)
             for node in each["nodes"]
         }
-    context.close()
-    assert said == set()
+    return said
+
+
+@pytest.fixture(scope="module")
+def tab(browser: Browser, address: str) -> Iterator[Page]:
+    """One tab for page after page, as a reader has it."""
+    page = browser.new_page(base_url=address, reduced_motion="reduce")
+    yield page
+    page.close()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_axe_finds_nothing(tab: Page, name: str):
+    look(tab, *LOOKS[0])
+    tab.goto(name)
+    assert wrong(tab, name in WHOLLY) == set()
+
+
+def test_axe_finds_what_is_wrong(tab: Page):
+    look(tab, *LOOKS[0])
+    tab.goto("index.html")
+    last = "article section:last-of-type p:last-of-type"  # after many of its look
+    tab.add_style_tag(content=f"html[data-theme=dark] {last} {{ color: #444 }}")
+    tab.evaluate("document.querySelector('article').append(new Image(9, 9))")
+    found = [
+        {": ".join(line.split(": ")[:2]) for line in wrong(tab, wholly)}
+        for wholly in (True, False)
+    ]
+    assert found[0] - found[1] == {"dark, 390: image-alt"}
+    assert found[1] == {"light, 1280: image-alt", "dark, 390: faint"}
 
 
 def test_each_page_has_a_title_of_its_own():

@@ -10,7 +10,6 @@ from pathlib import Path
 from ..model import Cell, CellResult, Executed, Output, Provenance
 from .comparison import same_output
 from .stored import (
-    RELATIVE_TOLERANCE,
     StoredCell,
     StoredPage,
     outputs_of,
@@ -85,8 +84,7 @@ def is_same(stored: StoredCell | None, result: CellResult) -> bool:
     """Whether a cell gave what is stored of it."""
     if stored is None:
         return False
-    text = pinned_text(result.outputs)
-    return same_output(stored.output, text, RELATIVE_TOLERANCE) is None
+    return same_output(stored.output, pinned_text(result.outputs)) is None
 
 
 def still_holding(

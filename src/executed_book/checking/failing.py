@@ -12,7 +12,7 @@ import builtins
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from ..names import Code, free_names
+from ..names import Code, free_names, imports, parsed
 
 FIXED, LIVE = range(2)
 
@@ -79,7 +79,7 @@ class _Flow:
 
     def cell(self, source: str) -> list[Assertion]:
         try:
-            body = ast.parse(source).body
+            body = parsed(source).body
         except SyntaxError:  # magics, which only IPython reads
             return list(_by_words(source))
         judged = [assertion for node in body for assertion in self._statement(node)]
@@ -107,10 +107,8 @@ class _Flow:
                 self.sources |= dict.fromkeys(self.shared, LIVE)
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
-        for alias in node.names:
-            module = getattr(node, "module", None) or alias.name
-            root = module.partition(".")[0]
-            name = alias.asname or alias.name.partition(".")[0]
+        for name, path in imports(node):
+            root = path.partition(".")[0]
             self.sources[name] = FIXED if root in _PLAIN else LIVE
             self.modules.add(name)
 
@@ -134,10 +132,8 @@ class _Flow:
                 error
             ):
                 return self.reads(within) == LIVE
-            case ast.Expr(value=ast.Call() as call) if _last_name(call.func).startswith(
-                "assert"
-            ):
-                return LIVE in map(self.reads, _arguments(call))
+            case ast.Expr(value=ast.Call() as call) if _asserts(call):
+                return LIVE in map(self.reads, [*call.args, *call.keywords])
         return None
 
     def reads(self, node: ast.AST) -> int:
@@ -169,36 +165,25 @@ class _Flow:
         return self.reads(test) > FIXED
 
     def _pair_may_fail(self, left: ast.expr, op: ast.cmpop, right: ast.expr) -> bool:
-        if isinstance(op, ast.GtE) and _is_zero(right) and _last_name(left) == "len":
+        if isinstance(op, ast.GtE) and ast.unparse(right) == "0" and _is_length(left):
             return False
         if isinstance(left, ast.Name) and ast.dump(left) == ast.dump(right):
             return False
         return max(self.reads(left), self.reads(right)) > FIXED
 
 
-def _last_name(node: ast.expr) -> str:
-    """The last name of an expression: `seconds` of `timing.seconds`."""
-    match node:
-        case ast.Name():
-            return node.id
-        case ast.Attribute():
-            return node.attr
-        case ast.Call():
-            return _last_name(node.func)
-    return ""
+def _asserts(call: ast.Call) -> bool:
+    """Whether it calls a function like `numpy.testing.assert_allclose`."""
+    return ast.unparse(call.func).rpartition(".")[2].startswith("assert")
+
+
+def _is_length(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and ast.unparse(node.func) == "len"
 
 
 def _judged(node: ast.AST, can_fail: bool) -> Assertion:
     line: int = getattr(node, "lineno", 1)
     return Assertion(line, can_fail, ast.unparse(node).split("\n")[0])
-
-
-def _is_zero(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value == 0
-
-
-def _arguments(call: ast.Call) -> list[ast.expr]:
-    return [*call.args, *(keyword.value for keyword in call.keywords)]
 
 
 def _names(node: ast.AST, use: type[ast.expr_context] = ast.expr_context) -> set[str]:

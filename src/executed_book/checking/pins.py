@@ -12,13 +12,7 @@ from ..errors import PageError
 from ..model import Cell, Chapter, Executed
 from .comparison import same_output
 from .elsewhere import same_sources
-from .stored import (
-    RELATIVE_TOLERANCE,
-    StoredCell,
-    accepted_page,
-    accepted_path,
-    read_outputs,
-)
+from .stored import StoredCell, accepted_page, accepted_path, read_outputs
 
 _ACCEPT = "accept them with 'python -m executed_book pin'"
 
@@ -65,7 +59,7 @@ def _compared(
     if pinned.varies != now.varies:
         detail = "one of them is marked as varying, the other is not"
     else:
-        difference = same_output(pinned.text, now.text, RELATIVE_TOLERANCE)
+        difference = same_output(pinned.text, now.text)
         if difference is None:
             return
         detail = str(difference)

@@ -11,9 +11,9 @@ from sphinx.util.matching import Matcher
 
 from .. import names
 from ..errors import PageError, did_you_mean
+from ..files import code_digest, digest
 from ..model import Cell, Chapter, Sentence
 from ..reading.chapters import Reading
-from ..running.fingerprint import digest, file_digest
 from ..running.store import Store
 from . import failing
 from .failing import Assertion
@@ -94,7 +94,7 @@ def check_failing(page: Reading, store: Store) -> Iterator[PageError]:
 def _assertions(page: Reading, store: Store) -> list[list[Assertion]]:
     """The assertions of each cell, from the cache: following all values is slow."""
     sources = [cell.source for cell in page.cells]
-    code = [file_digest(Path(str(module.__file__))) for module in (failing, names)]
+    code = code_digest(Path(str(module.__file__)) for module in (failing, names))
     key = digest([sources, code])
     entry = store.load(page.docname, key)
     if entry is not None:
@@ -121,14 +121,15 @@ def _quoted(sentence: Sentence) -> str:
 
 def unbound(page: Reading) -> Iterator[PageError]:
     """The universal sentences and the lines of a page that name no check."""
-    for sentence in page.sentences:
-        if sentence.is_universal and not sentence.is_bound and not sentence.exempt:
-            word = "no check holds this sentence"
-            yield _loose(page, sentence, word)
-    for parts in _claims(page.sentences):
-        loose = [part for part in parts if not part.is_bound]
-        if loose and not any(part.is_universal and not part.exempt for part in loose):
-            yield _loose(page, loose[0], "no check holds this line")
+    loose = [sentence for sentence in page.sentences if not sentence.is_bound]
+    universal = [s for s in loose if s.is_universal and not s.exempt]
+    for sentence in universal:
+        yield _loose(page, sentence, "no check holds this sentence")
+    named = {None, *(sentence.claim for sentence in universal)}
+    for sentence in loose:  # of each claim the first, unless one of it is named above
+        if sentence.claim not in named:
+            named.add(sentence.claim)
+            yield _loose(page, sentence, "no check holds this line")
 
 
 def _loose(page: Reading, sentence: Sentence, what: str) -> PageError:

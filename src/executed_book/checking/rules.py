@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ..errors import PageError
 from ..model import Cell, CellResult, Chapter, Executed, Failure, Value, ValueResult
+from ..names import parsed
 from ..running.shell import OVER_LIMIT
 from .receipts import false_sentences
 from .text import has_figure, shown_texts, stderr_text
@@ -296,7 +297,7 @@ def _unchecked(chapter: Chapter) -> Iterator[PageError]:
 def has_assert(source: str) -> bool:
     """Whether the code holds an assert statement; magics never do."""
     try:
-        tree = ast.parse(source)
+        tree = parsed(source)
     except SyntaxError:
         return any(line.lstrip().startswith("assert ") for line in source.splitlines())
     return any(isinstance(node, ast.Assert) for node in ast.walk(tree))

@@ -31,9 +31,6 @@ from ..files import write_whole
 from ..model import Cell, CellResult, Executed, Output, Provenance, Value, ValueResult
 from .text import pinned_text
 
-#: How far apart two numbers in stored text may be: another CPU rounds otherwise.
-RELATIVE_TOLERANCE = 1e-4
-
 #: What a page shows rather than text, the best first, and how its files end.
 _FORMATS = {"image/svg+xml": "svg", "image/png": "png", "text/html": "html"}
 
@@ -112,7 +109,8 @@ def accepted_path(folder: Path, docname: str, jax: str = "") -> Path | None:
     """The accepted outputs of a page: those of this JAX, or else of the newest."""
     paths = [place / f"{docname}.txt" for place in newest_first(folder)]
     paths.insert(0, stored_path(folder, jax, docname))
-    return next((path for path in paths if is_accepted(path)), None)
+    kept = (path for path in paths if path.exists() and not _is_record(path))
+    return next(kept, None)
 
 
 def newest_first(folder: Path) -> list[Path]:
@@ -126,9 +124,21 @@ def newest_first(folder: Path) -> list[Path]:
 
 def is_accepted(path: Path) -> bool:
     """Whether a file holds accepted outputs: it has a head, and no date."""
+    return _begins(path, "\n")
+
+
+def _is_record(path: Path) -> bool:
+    """Whether a file has a head with a date; what is damaged is no record."""
+    return _begins(path, "# ")
+
+
+def _begins(path: Path, after: str) -> bool:
+    """Whether a file has a head, and its second line begins so."""
     try:
         with path.open(encoding="utf-8") as file:
-            return bool(_HEAD.match(file.readline())) and file.readline() == "\n"
+            return bool(_HEAD.match(file.readline())) and file.readline().startswith(
+                after
+            )
     except (OSError, ValueError):
         return False
 

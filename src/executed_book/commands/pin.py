@@ -10,7 +10,6 @@ from pathlib import Path
 from ..book import Book, execute
 from ..checking.comparison import same_output
 from ..checking.stored import (
-    RELATIVE_TOLERANCE,
     accepted_page,
     accepted_path,
     is_accepted,
@@ -71,7 +70,9 @@ def _remove_orphans(folder: Path, written: set[Path], progress: Progress) -> Non
 
 
 def _read(path: Path | None) -> str:
-    return path.read_text("utf-8") if path is not None and path.exists() else ""
+    return (
+        path.read_text("utf-8", "replace") if path is not None and path.exists() else ""
+    )
 
 
 def _not_the_same(
@@ -89,7 +90,7 @@ def _not_the_same(
             first, second.executed[docname], strict=True
         ):
             texts = pinned_text(one.outputs), pinned_text(other.outputs)
-            difference = same_output(*texts, RELATIVE_TOLERANCE)
+            difference = same_output(*texts)
             if not cell.varies and difference is not None:
                 yield first.chapter.wrong(
                     cell,

@@ -15,13 +15,7 @@ from pathlib import Path
 
 from ..checking.comparison import same_output
 from ..checking.elsewhere import same_cells
-from ..checking.stored import (
-    RELATIVE_TOLERANCE,
-    StoredCell,
-    accepted_path,
-    newest_first,
-    read_outputs,
-)
+from ..checking.stored import StoredCell, accepted_path, newest_first, read_outputs
 from ..files import write_whole
 from ..model import Chapter, Provenance
 from ..plurals import counted
@@ -126,7 +120,7 @@ def _changes(
             yield Change(docname, number, cell.source, new, old, broke=True)
         elif cell.varies or other.varies:
             continue
-        elif same_output(_plain(new), _plain(old), RELATIVE_TOLERANCE) is not None:
+        elif same_output(_plain(new), _plain(old)) is not None:
             yield Change(docname, number, cell.source, new, old)
 
 

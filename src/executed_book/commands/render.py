@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import logging
 import os
 import shutil
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +22,29 @@ def import_sphinx() -> None:
     """Import what rendering needs: a second's work, which can be done beforehand."""
     importlib.import_module("sphinx.application")
     importlib.import_module("executed_book.showing.extension")
+
+
+@contextlib.contextmanager
+def _unreached() -> Iterator[list[str]]:
+    """What Sphinx says of sites that cannot be reached, into which no link is built.
+
+    Its warning has no type, so no `suppress_warnings` can name it.
+    """
+    said: list[str] = []
+
+    def hear(record: logging.LogRecord) -> bool:
+        if record.levelno != logging.WARNING or getattr(record, "type", None):
+            return True
+        said.append(record.getMessage())
+        print(f"no links into other sites: {said[-1]}", file=sys.stderr)
+        return False
+
+    log = logging.getLogger("sphinx.sphinx.ext.intersphinx")
+    log.addFilter(hear)
+    try:
+        yield said
+    finally:
+        log.removeFilter(hear)
 
 
 @dataclass(frozen=True)
@@ -65,7 +90,7 @@ class Rendering:
 
         if not color_terminal():
             nocolor()
-        with patch_docutils(self.config), docutils_namespace():
+        with patch_docutils(self.config), docutils_namespace(), _unreached() as said:
             app = Sphinx(
                 srcdir=self.source,
                 confdir=self.config,
@@ -82,6 +107,8 @@ class Rendering:
             app.build()
             for docname in before - set(app.env.all_docs):
                 _remove_page(self.work / "html", docname)
+        if said:  # the next build looks for them again
+            shutil.rmtree(self.work / "doctrees")
         return bool(app.statuscode)
 
     def _failed(self, error: Exception) -> BookError:

@@ -9,12 +9,11 @@ what it gave. `snippets` hands all of these to the build.
 
 from .cells import SourceCell
 from .slicing import NoFaithfulProgram, Page
-from .text import Program, Programs, header, sets_environment
+from .text import Programs, header, sets_environment
 
 __all__ = [
     "NoFaithfulProgram",
     "Page",
-    "Program",
     "Programs",
     "SourceCell",
     "header",

@@ -5,7 +5,10 @@ from __future__ import annotations
 import ast
 import itertools
 import re
+import warnings
 from dataclasses import dataclass
+
+from ..names import parsed
 
 _NOTEBOOK_ONLY = re.compile(r"(?m)^%(?:matplotlib|config|load_ext|autoreload)\b.*$")
 _RUNS_ITS_CODE = re.compile(
@@ -69,7 +72,8 @@ def parse(cell: SourceCell) -> ParsedCell:
     try:
         text, tree = _python_of(cell.code)
         if cell.raises is not None or "await" in text or "async" in text:
-            compile(tree, "<cell>", "exec", dont_inherit=True)  # finds all mistakes
+            with warnings.catch_warnings(action="ignore"):
+                compile(tree, "<cell>", "exec", dont_inherit=True)  # finds all mistakes
     except SyntaxError as error:
         problem = error.lineno or 1, f"not plain Python ({error.msg})"
         return ParsedCell(cell, tuple(cell.code.split("\n")), problem=problem)
@@ -80,7 +84,7 @@ def parse(cell: SourceCell) -> ParsedCell:
     if any(a.end_lineno == b.lineno for a, b in itertools.pairwise(tree.body)):
         # On separate lines, so that a program can hold one without the other.
         text, fails_at = "\n".join(map(ast.unparse, tree.body)), None
-        tree = ast.parse(text)
+        tree = parsed(text)
     lines = tuple(text.rstrip("\n").split("\n"))
     return ParsedCell(cell, lines, tuple(tree.body), fails_at=fails_at or len(lines))
 
@@ -108,10 +112,10 @@ def _starts_tasks(tree: ast.Module) -> bool:
 
 def _python_of(code: str) -> tuple[str, ast.Module]:
     try:
-        return code, ast.parse(code)  # a string may hold what looks like a magic
+        return code, parsed(code)  # a string may hold what looks like a magic
     except SyntaxError:
         text = _RUNS_ITS_CODE.sub(_code_run, _NOTEBOOK_ONLY.sub("", code))
-        return text, ast.parse(text)
+        return text, parsed(text)
 
 
 def _code_run(magic: re.Match[str]) -> str:

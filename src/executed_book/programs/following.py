@@ -332,9 +332,7 @@ class Follower:
         """Call what the page made: functions, classes, objects of these."""
         results = NOTHING
         for thing in in_order(called):
-            if thing.kind == "module":
-                results |= self._library(thing.path, arguments)
-            elif isinstance(thing.code, ast.ClassDef):
+            if isinstance(thing.code, ast.ClassDef):
                 instance = self._new("instance", parts={thing, *arguments.every})
                 self._own_method(instance, "__init__", arguments)
                 results |= {instance}

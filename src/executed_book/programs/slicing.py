@@ -23,23 +23,16 @@ from .cells import SourceCell, parse
 from .following import Follower
 from .things import Effects, Mask, page_scope
 
-WAY_OUT = "rewrite it in plain Python"
-
 
 class NoFaithfulProgram(Exception):
     """No program can be told from the source that would do what the page does.
 
-    Attributes:
-        cell: index of the cell whose program was asked for.
-        line: line in the cell where the reason stands, from 1.
-        at: index of the cell where the reason stands.
-        why: the reason.
+    `at` is the index of the cell that has the reason, `line` the line there (from 1).
     """
 
-    def __init__(self, cell: int, at: int, line: int, why: str) -> None:
-        self.cell, self.at, self.line, self.why = cell, at, line, why
-        where = f"line {line}" if at == cell else f"cell {at}, line {line}"
-        super().__init__(f"cell {cell}: no faithful program: {where}: {why}; {WAY_OUT}")
+    def __init__(self, at: int, line: int, why: str) -> None:
+        super().__init__(why)
+        self.at, self.line = at, line
 
 
 @dataclass(frozen=True)
@@ -79,11 +72,6 @@ class Page:
         self.cells = [parse(cell) for cell in cells]
         self.statements: list[Statement] = []
         self.effects: list[Effects] = []
-        inside = (
-            n for cell in self.cells for node in cell.nodes for n in ast.walk(node)
-        )
-        names = (node for node in inside if isinstance(node, ast.Name))
-        self.names_read = {n.id for n in names if isinstance(n.ctx, ast.Load)}
         self._scope = page_scope()
         self._named: list[Mask] = []
         for k, cell in enumerate(self.cells):
@@ -103,19 +91,17 @@ class Page:
         Raises:
             NoFaithfulProgram: what the cell does cannot be told from the source.
         """
-        own = [s.index for s in self.of(cell)]
-        direct = self._named[cell]
-        for i in added:
-            direct |= 1 << i
-        for i in own:
-            direct |= self.effects[i].needs
-        needed, waiting = 0, direct
+        needed, waiting = 0, self._named[cell]
+        for index in added:
+            waiting |= 1 << index
+        for statement in self.of(cell):
+            waiting |= self.effects[statement.index].needs
         while waiting:
             index = waiting.bit_length() - 1
             needed |= 1 << index
             waiting = (waiting | self.effects[index].needs) & ~needed
-        earlier = [s.index for s in self.statements if needed >> s.index & 1]
-        earlier = [i for i in earlier if i not in own]
+        above = [s for s in self.statements if s.cell != cell]
+        earlier = [s.index for s in above if needed >> s.index & 1]
         self._check(cell, earlier)
         return earlier
 
@@ -149,27 +135,17 @@ class Page:
         nodes = (s.node for s in self.statements if s.is_import)
         return dict(pair for node in nodes for pair in imports(node))  # type: ignore[arg-type]
 
-    def may_move(self, statement: Statement) -> bool:
-        """Whether a statement is an import that may move above other statements.
-
-        Its names must hold nothing else, not even a built-in function, before it.
-        """
-        if not isinstance(statement.node, ast.Import | ast.ImportFrom):
+    def may_move(self, node: ast.stmt) -> bool:
+        """Whether it is an import, and its names hold nothing else on the page."""
+        if not isinstance(node, ast.Import | ast.ImportFrom):
             return False
-        once = all(
-            self._paths_bound[name] == {path} for name, path in imports(statement.node)
-        )
-        return once and not statement.names & libraries.BUILTINS
-
-    @cached_property
-    def _paths_bound(self) -> dict[str, set[str]]:
-        """For each name of the page the paths that it holds; empty for no import's."""
-        bound: dict[str, set[str]] = {}
-        for statement in self.statements:
-            paths = dict(imports(statement.node)) if statement.is_import else {}  # type: ignore[arg-type]
-            for name in statement.names:
-                bound.setdefault(name, set()).add(paths.get(name, ""))
-        return bound
+        mine = dict(imports(node))
+        for other in (s.node for s in self.statements if s.names & mine.keys()):
+            if not isinstance(other, ast.Import | ast.ImportFrom):
+                return False
+            if any(mine.get(name, path) != path for name, path in imports(other)):
+                return False
+        return True
 
     @cached_property
     def procedures(self) -> frozenset[str]:
@@ -200,7 +176,7 @@ class Page:
         for k in sorted({self.statements[i].cell for i in included} | {cell}):
             problem = self.cells[k].problem
             if problem is not None and self.cells[k].source.raises is None:
-                raise NoFaithfulProgram(cell, k, *problem)
+                raise NoFaithfulProgram(k, *problem)
         for statement in (self.statements[i] for i in included):
             line = statement.node.lineno
             missing = self.effects[statement.index].missing
@@ -210,7 +186,7 @@ class Page:
                 why = f"`{name}` is not defined by a statement above"
                 if name in libraries.IPYTHON:
                     why = f"`{name}` exists only in IPython"
-                raise NoFaithfulProgram(cell, statement.cell, line, why)
+                raise NoFaithfulProgram(statement.cell, line, why)
 
     # -- following the statements
 
@@ -235,7 +211,7 @@ class Page:
         settings = follower.look_up(libraries.SETTINGS, scope)
         follower.statement(statement.node, scope)
         effects = follower.effects
-        if self._is_setting(statement, effects):
+        if "keep" in self.cells[statement.cell].source.tags:
             effects.changed |= settings
         if statement.fails and not hasattr(statement.node, "body"):
             scope.names, scope.histories = before  # it binds nothing, since it fails
@@ -243,15 +219,3 @@ class Page:
             effects.changed -= settings
         effects.remember(scope, statement.index)
         return effects
-
-    def _is_setting(self, statement: Statement, effects: Effects) -> bool:
-        """Whether later cells may rely on a statement without naming it."""
-        node = statement.node
-        if isinstance(node, ast.Import):
-            # An import that nothing reads is there for what it does.
-            return not {name for name, _ in imports(node)} & self.names_read
-        shown = isinstance(node, ast.Expr) and (
-            effects.prints or not isinstance(node.value, ast.Call)
-        )
-        keep = "keep" in self.cells[statement.cell].source.tags
-        return keep and not shown and not isinstance(node, ast.Assert)

@@ -6,17 +6,17 @@ import functools
 import os
 import re
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..checking.text import has_value
 from ..errors import PageError
+from ..files import code_digest, digest
 from ..model import Cell, CellResult, Executed
-from ..running.fingerprint import digest, file_digest
 from ..running.store import Store
 from .cells import SourceCell
 from .slicing import NoFaithfulProgram, Page
-from .text import Program, Programs, header
+from .text import Programs, header
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Snippets:
         reasons: why a cell has no program, by its index, where running it said so.
     """
 
-    programs: list[Program | None]
+    programs: list[str | None]
     reasons: dict[int, str] = field(default_factory=dict, hash=False)
 
 
@@ -42,17 +42,12 @@ def snippets_of(executed: Executed, store: Store) -> tuple[Snippets, list[PageEr
     key = digest([chapter.text, seen, page_header(executed), _own_digest()])
     cached = store.load(chapter.docname, key)
     if cached is not None:
-        programs = [
-            p and Program(p["text"], p["cell"], tuple(map(tuple, p["earlier"])))
-            for p in cached["programs"]
-        ]
         errors = [PageError(chapter.path, *error) for error in cached["errors"]]
-        return Snippets(programs), errors
+        return Snippets(cached["programs"]), errors
     programs, errors = _programs_of(executed)
-    made = Snippets(programs)
     said = [[error.line, error.message, error.hint] for error in errors]
-    store.save(chapter.docname, key, {**asdict(made), "errors": said})
-    return made, errors
+    store.save(chapter.docname, key, {"programs": programs, "errors": said})
+    return Snippets(programs), errors
 
 
 @functools.cache
@@ -60,7 +55,7 @@ def _own_digest() -> str:
     """A digest of what makes programs."""
     folder = Path(__file__).parent
     files = [*sorted(folder.glob("*.py")), folder.with_name("names.py")]
-    return digest([file_digest(path) for path in files])
+    return code_digest(files)
 
 
 def source_cells(executed: Executed) -> list[SourceCell]:
@@ -110,10 +105,10 @@ def page_header(executed: Executed) -> str:
     return header(address, executed.run.provenance.jax)
 
 
-def _programs_of(executed: Executed) -> tuple[list[Program | None], list[PageError]]:
+def _programs_of(executed: Executed) -> tuple[list[str | None], list[PageError]]:
     """A program for each cell, or None with an error where there is no faithful one."""
     chapter, made = executed.chapter, programs_by_cell(executed)
-    programs, errors = list[Program | None](), list[PageError]()
+    programs, errors = list[str | None](), list[PageError]()
     for k, cell in enumerate(chapter.cells):
         programs.append(None)
         if cell.is_skipped:
@@ -122,7 +117,7 @@ def _programs_of(executed: Executed) -> tuple[list[Program | None], list[PageErr
             programs[k] = made.of(k)
         except NoFaithfulProgram as failure:
             line = chapter.cells[failure.at].line + failure.line - 1
-            message = f"cell {cell.number} cannot be copied as a program: {failure.why}"
+            message = f"cell {cell.number} cannot be copied as a program: {failure}"
             hint = "rewrite the line in plain Python"
             errors.append(PageError(chapter.path, line, message, hint))
     return programs, errors

@@ -22,7 +22,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from ..names import dotted, root_name
+from ..names import dotted, parsed, root_name
 from . import libraries
 from .cells import ParsedCell
 from .slicing import Page, Statement
@@ -38,21 +38,6 @@ _BEFORE_IMPORTS = re.compile(
 # Callbacks print when they are run, which may be after the call returned.
 _CALLBACKS = re.compile(r"debug\.|callback")
 _INDENT = "    "
-
-
-@dataclass(frozen=True)
-class Program:
-    """A cell with what it needs, as the text of a Python program.
-
-    Attributes:
-        text: the program.
-        cell: index of the cell it is of.
-        earlier: the earlier statements that it holds, as (cell, line in the cell).
-    """
-
-    text: str
-    cell: int
-    earlier: tuple[tuple[int, int], ...] = ()
 
 
 def sets_environment(text: str) -> bool:
@@ -79,8 +64,16 @@ class Programs:
     >>> from executed_book.programs import SourceCell
     >>> page = Page([SourceCell("a = [1]"), SourceCell("b = 2"), SourceCell("a")])
     >>> made = Programs(page, "# here")
-    >>> made.of(2).earlier, made.of(2, [(2, 1)]).earlier, made.above(2)
-    (((0, 1),), ((0, 1), (1, 1)), [(1, 1), (2, 1)])
+    >>> print(made.of(2, [(2, 1)]))
+    # here
+    a = [1]
+    <BLANKLINE>
+    b = 2
+    <BLANKLINE>
+    a
+    <BLANKLINE>
+    >>> made.others_above(2)
+    [(2, 1)]
     """
 
     def __init__(self, page: Page, header: str) -> None:
@@ -88,8 +81,8 @@ class Programs:
         self.header = header
         self._pieces: dict[int, list[_Piece]] = {}
 
-    def of(self, k: int, added: Collection[tuple[int, int]] = ()) -> Program:
-        """Cell `k` preceded by the statements of the page that it depends on.
+    def of(self, k: int, added: Collection[tuple[int, int]] = ()) -> str:
+        """The text of cell `k` preceded by the statements that it depends on.
 
         `added` are further statements, as (cell, line), both from 1.
 
@@ -101,16 +94,16 @@ class Programs:
         statements = [page.statements[i] for i in page.needed(k, more)]
         cell = page.cells[k]
         if cell.problem is not None:
-            return Program("\n".join([self.header, *cell.lines, ""]), k)
+            return "\n".join([self.header, *cell.lines, ""])
         pieces = [piece for s in statements for piece in self._earlier(s)]
         pieces += _own_pieces(page, k)
-        earlier = tuple((s.cell, s.first) for s in statements)
-        return Program(_assemble(self.header, _ordered(pieces)), k, earlier)
+        return _assemble(self.header, _ordered(pieces))
 
-    def above(self, k: int) -> list[tuple[int, int]]:
-        """All statements above cell `k` that run on the page, as `added` takes them."""
+    def others_above(self, k: int) -> list[tuple[int, int]]:
+        """The statements above cell `k` that it does not need, as `of` takes them."""
+        needed = self.page.needed(k)
         above = (s for s in self.page.statements if s.cell < k and s.runs)
-        return [(s.cell + 1, s.first) for s in above]
+        return [(s.cell + 1, s.first) for s in above if s.index not in needed]
 
     @cached_property
     def _waits_for_callbacks(self) -> bool:
@@ -141,7 +134,7 @@ def _piece(page: Page, statement: Statement, text: str) -> _Piece:
         hasattr(statement.node, name) for name in ("body", "cases")
     )
     text = _without_blank_lines(text) if compound else text
-    return _Piece(text, statement.cell, page.may_move(statement), compound)
+    return _Piece(text, statement.cell, page.may_move(statement.node), compound)
 
 
 def _written(
@@ -204,37 +197,25 @@ def _shown(page: Page, cell: ParsedCell, statement: Statement) -> Iterator[_Edit
     node = statement.node
     if not (isinstance(node, ast.Expr) and node is cell.nodes[-1]):
         yield from _silenced(page, statement)
-    elif cell.source.raises is not None:
-        return
-    elif _hides_value(node, cell.lines):
+    elif cell.source.displays and cell.source.raises is None:
+        yield from _printed(node)
+    elif cell.lines[-1].rstrip().endswith(";"):  # which hides the value
         yield from _silenced(page, statement)
-    elif cell.source.displays:
-        yield from _printed(node, cell.lines)
 
 
-def _hides_value(node: ast.Expr, lines: Sequence[str]) -> bool:
-    """Whether an expression ends with a semicolon, which hides its value."""
-    last = lines[(node.end_lineno or node.lineno) - 1].encode()
-    return last[node.end_col_offset :].lstrip().startswith(b";")
-
-
-def _printed(node: ast.Expr, lines: Sequence[str]) -> Iterator[_Edit]:
+def _printed(node: ast.Expr) -> Iterator[_Edit]:
     """What makes an expression print itself."""
-    source = ast.get_source_segment("\n".join(lines), node) or ""
-    call = ast.parse(f"repr({source})", mode="eval").body
-    assert isinstance(call, ast.Call)
-    # A tuple without parentheses would become several arguments.
-    same = [ast.dump(a) for a in call.args] == [ast.dump(node.value)]
-    opening, closing = ("print(repr(", "))") if same else ("print(repr((", ")))")
+    opening, closing = "print(repr(", "))"
+    if isinstance(node.value, ast.Tuple):  # without parentheses: several arguments
+        opening, closing = "print(repr((", ")))"
     yield node.lineno, node.col_offset, opening
     yield node.end_lineno or node.lineno, node.end_col_offset or 0, closing
 
 
 def _silenced(page: Page, statement: Statement) -> Iterator[_Edit]:
-    if "_" not in page.names_read:
-        for node in _bare_expressions(statement.node):
-            if _has_value(page, node.value):
-                yield node.lineno, node.col_offset, "_ = "
+    for node in _bare_expressions(statement.node):
+        if _has_value(page, node.value):
+            yield node.lineno, node.col_offset, "_ = "
 
 
 def _bare_expressions(node: ast.AST) -> Iterator[ast.Expr]:
@@ -281,7 +262,7 @@ def _inside_strings(text: str) -> set[int]:
     if '"""' not in text and "'''" not in text:
         return set()
     inside, lines = set[int](), text.encode().split(b"\n")
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(parsed(text)):
         if isinstance(node, ast.Constant | ast.JoinedStr) and node.end_lineno:
             written = lines[node.lineno - 1][node.col_offset :]
             if re.match(rb"\w*(\"\"\"|''')", written):
@@ -290,8 +271,6 @@ def _inside_strings(text: str) -> set[int]:
 
 
 def _without_blank_lines(text: str) -> str:
-    if "\n\n" not in text and "\n " not in text:
-        return text
     inside, lines = _inside_strings(text), text.split("\n")
     lines_left = (line for i, line in enumerate(lines) if line.strip() or i in inside)
     return "\n".join(lines_left)

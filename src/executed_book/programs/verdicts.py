@@ -14,12 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..checking.comparison import same_output
-from ..files import write_whole
-from ..running.fingerprint import digest
+from ..files import digest, write_whole
 from ..running.programs import Ran
-
-#: How far numbers of a program may be from those on its page.
-PROGRAM_RTOL = 1e-4
 
 #: What was found. "varies": it runs, and its output may be another each time.
 HELD, VARIES, NEEDS_FILES, DIFFERS = "held", "varies", "needs files", "differs"
@@ -80,8 +76,7 @@ class Promise:
             return f"{ran.shown}\n{ran.stderr[-_LAST_WORDS:]}".rstrip()
         if self.gives is None:
             return None
-        expected, got = _steady(self.gives), _steady(ran.shown)
-        difference = same_output(expected, got, rtol=PROGRAM_RTOL)
+        difference = same_output(_steady(self.gives), _steady(ran.shown))
         return None if difference is None else str(difference)
 
 

@@ -19,21 +19,21 @@ from ..checking.comparison import same_output
 from ..checking.text import printed_text
 from ..errors import PageError
 from ..model import Executed
+from ..names import parsed
 from ..running.pool import Pool
 from ..running.processes import run_folder
-from ..running.programs import ProgramTask, Ran
+from ..running.programs import ProgramTask
 from ..running.progress import Progress
 from ..running.workers import Worker, Workers, open_workers
 from .slicing import NoFaithfulProgram
 from .snippets import Snippets, programs_by_cell, raised
-from .text import Program, Programs, sets_environment
+from .text import Programs, sets_environment
 from .values import UNKNOWN, describing_code, split_descriptions
 from .verdicts import (
     BESIDE,
     DIFFERS,
     HELD,
     NEEDS_FILES,
-    PROGRAM_RTOL,
     VARIES,
     Promise,
     Verdict,
@@ -62,9 +62,9 @@ class Offer:
     Attributes:
         path, line: where its cell stands.
         what: which cell that is, for messages: "cell 3".
-        promise: the text, and what it has to do.
+        promise: the text as it was sliced, and what it has to do.
         verdicts: where what it did is kept.
-        program: the program as it was sliced.
+        cell: the index of the cell.
         programs: what makes programs of its page.
         varies: whether its cell may show something else each time.
         values: what the names that its cell binds hold on the page.
@@ -76,7 +76,7 @@ class Offer:
     what: str
     promise: Promise
     verdicts: Verdicts
-    program: Program
+    cell: int
     programs: Callable[[], Programs]
     varies: bool = False
     values: Descriptions = field(default_factory=dict)
@@ -88,8 +88,8 @@ class Offer:
         verdict = self.verdicts.find(self.promise)
         if verdict is None or not verdict.added:
             return verdict
-        program = self.with_added(verdict.added)
-        fits = program is not None and self.key_of(program) == verdict.text
+        text = self.with_added(verdict.added)
+        fits = text is not None and self.key_of(text) == verdict.text
         return verdict if fits else None
 
     @property
@@ -106,14 +106,14 @@ class Offer:
             f"{verdict.note}\n--- as copied\n{self.promise.text}",
         )
 
-    def key_of(self, program: Program) -> str:
+    def key_of(self, text: str) -> str:
         """The digest of another text that has to do the same."""
-        return dataclasses.replace(self.promise, text=program.text).key
+        return dataclasses.replace(self.promise, text=text).key
 
-    def with_added(self, added: Places) -> Program | None:
-        """The program with further statements; None where that cannot be."""
+    def with_added(self, added: Places) -> str | None:
+        """The text with further statements; None where that cannot be."""
         try:
-            return self.programs().of(self.program.cell, added)
+            return self.programs().of(self.cell, added)
         except NoFaithfulProgram:
             return None
 
@@ -129,9 +129,9 @@ def offers_of(
         if program is None:
             continue
         gives = None if cell.varies else printed_text(result.outputs)
-        promise = Promise(program.text, gives, raised(cell, result))
+        promise = Promise(program, gives, raised(cell, result))
         about = path, cell.line, f"cell {cell.number}", promise, verdicts
-        more = program, programs, cell.varies
+        more = cell.number - 1, programs, cell.varies
         offers.append(Offer(*about, *more, began=began))
     return offers
 
@@ -143,16 +143,15 @@ def settled(snippets: Snippets, offers: Iterable[Offer]) -> Snippets:
         verdict = offer.verdict
         if verdict is None:
             continue
-        cell = offer.program.cell
+        cell = offer.cell
         if not verdict.is_good:
             programs[cell] = None
             reasons[cell] = _REASONS[verdict.word]
             continue
         if verdict.added:
             programs[cell] = offer.with_added(verdict.added)
-        if verdict.files and (program := programs[cell]):
-            text = _naming(verdict.files, program.text)
-            programs[cell] = dataclasses.replace(program, text=text)
+        if verdict.files and (text := programs[cell]):
+            programs[cell] = _naming(verdict.files, text)
     return Snippets(programs, reasons)
 
 
@@ -186,7 +185,9 @@ def count(offers: Sequence[Offer]) -> str:
         f"{len(offers)} programs: {words.count(HELD)} held,"
         f" {words.count(VARIES)} ran and vary,"
         f" {sum(bool(verdict.added) for verdict in verdicts)} of these lengthened,"
-        f" {words.count(NEEDS_FILES)} need files, {words.count(DIFFERS)} failed"
+        f" {words.count(NEEDS_FILES)} need files"
+        f" ({sum(bool(verdict.files) for verdict in verdicts)} hold beside them),"
+        f" {words.count(DIFFERS)} failed"
     )
     waiting = len(offers) - len(verdicts)
     if waiting:
@@ -194,30 +195,16 @@ def count(offers: Sequence[Offer]) -> str:
     return summary
 
 
-@dataclass(frozen=True)
-class _Outcome:
-    """What one run showed: a problem in words, and the names that hold other values."""
+class _Trial(ProgramTask):
+    """One program, run as readers run it; `tell` is called when it has ended.
+
+    Attributes:
+        problem: what is wrong with what it did, in words; None if nothing is.
+        other: the names that hold another value than on the page.
+    """
 
     problem: str | None
     other: frozenset[str]
-    ran: Ran
-
-    def is_good_but(self, unstable: Container[str] = ()) -> bool:
-        """Whether a program gave what it has to, apart from these names."""
-        return self.problem is None and all(name in unstable for name in self.other)
-
-    @property
-    def lacks_files(self) -> bool:
-        raised = self.ran.raised or ""
-        return raised.startswith(("FileNotFoundError", "ModuleNotFoundError"))
-
-    @property
-    def ended_well(self) -> bool:
-        return self.ran.raised is None and not self.ran.status
-
-
-class _Trial(ProgramTask):
-    """One program, run as readers run it; `tell` is called when it has ended."""
 
     def __init__(
         self,
@@ -233,21 +220,29 @@ class _Trial(ProgramTask):
 
     def ended(self, worker: Worker, status: int | None, late: bool) -> bool:
         again = super().ended(worker, status, late)
+        stdout, values = split_descriptions(self.ran.stdout)
+        self.ran = dataclasses.replace(self.ran, stdout=stdout)
+        self.problem = self.offer.promise.problem(self.ran)
+        self.other = frozenset(
+            name
+            for name, text in self.offer.values.items()
+            if name in values and same_output(text, values[name])
+        )
         self._tell(self)
         return again
 
+    def is_good_but(self, unstable: Container[str] = ()) -> bool:
+        """Whether it gave what it has to, apart from these names."""
+        return self.problem is None and all(name in unstable for name in self.other)
+
     @property
-    def outcome(self) -> _Outcome:
-        """What it showed, once it has run."""
-        assert self.ran is not None
-        stdout, values = split_descriptions(self.ran.stdout)
-        ran = dataclasses.replace(self.ran, stdout=stdout)
-        other = {
-            name
-            for name, text in self.offer.values.items()
-            if name in values and same_output(text, values[name], rtol=PROGRAM_RTOL)
-        }
-        return _Outcome(self.offer.promise.problem(ran), frozenset(other), ran)
+    def lacks_files(self) -> bool:
+        raised = self.ran.raised or ""
+        return raised.startswith(("FileNotFoundError", "ModuleNotFoundError"))
+
+    @property
+    def ended_well(self) -> bool:
+        return self.ran.raised is None and not self.ran.status
 
 
 def verify_offers(
@@ -270,7 +265,7 @@ def verify_offers(
     failed: list[Offer] = []
 
     def tell(trial: _Trial) -> None:
-        if trial.outcome.is_good_but():
+        if trial.is_good_but():
             _note(trial.offer)
         else:
             failed.append(trial.offer)
@@ -311,13 +306,13 @@ def _note(
 ) -> None:
     """Keep that an offer holds, with these statements added and these files beside."""
     program = offer.with_added(added) if added else None
-    text = "" if program is None else offer.key_of(program)
+    digest = "" if program is None else offer.key_of(program)
     unknown = {n for n, text in offer.values.items() if text.startswith(UNKNOWN)}
     listed = ", ".join(sorted(unknown | set(unstable)))
     notes = [f"not compared: {listed}"] if listed else []
     notes += [f"{BESIDE}{', '.join(files)}"] if files else []
     word = NEEDS_FILES if files else VARIES if offer.varies else HELD
-    verdict = Verdict(word, tuple(added), text, "; ".join(notes))
+    verdict = Verdict(word, tuple(added), digest, "; ".join(notes))
     offer.verdicts.note(offer.promise, offer.what, verdict)
 
 
@@ -333,17 +328,14 @@ def _repair(
     """Find the nearest earlier statements, and the files, with which an offer holds."""
     files: Sequence[str] = ()
 
-    def attempt(added: Places, fresh: bool = False) -> _Outcome:
-        program = offer.with_added(added) if added else None
-        text = offer.promise.text if program is None else program.text
+    def attempt(added: Places, fresh: bool = False) -> _Trial:
+        text = (offer.with_added(added) if added else None) or offer.promise.text
         trial = _Trial(offer, _copying(files, offer.path.parent) + text, memory)
         trial.fresh = trial.fresh or fresh
         Pool(workers, 1).run([trial])
-        return trial.outcome
+        return trial
 
-    included = {(cell + 1, line) for cell, line in offer.program.earlier}
-    every = reversed(offer.programs().above(offer.program.cell))
-    above = [place for place in every if place not in included]  # the nearest first
+    above = offer.programs().others_above(offer.cell)[::-1]  # the nearest first
     short = attempt(())
     if short.lacks_files and (files := _files_named(offer, files_below)):
         short = attempt(())
@@ -351,6 +343,9 @@ def _repair(
         _note(offer, files=files)
         return
     long = attempt(above)
+    if long.ended_well and short.is_good_but(long.other):
+        _note(offer, unstable=long.other, files=files)
+        return
     if long.problem is None:
         # An output that differs even after all statements above varies from run to run.
         unstable, size = long.other, 0
@@ -376,7 +371,7 @@ def _files_below(folder: Path) -> list[Path]:
 
 def _files_named(offer: Offer, files_below: Callable[[Path], list[Path]]) -> list[str]:
     """The files below the page's folder that a program names and its page found."""
-    folder, nodes = offer.path.parent, ast.walk(ast.parse(offer.promise.text))
+    folder, nodes = offer.path.parent, ast.walk(parsed(offer.promise.text))
     texts = (node.value for node in nodes if isinstance(node, ast.Constant))
     names = {Path(text).name for text in texts if isinstance(text, str)}
     named = (path for path in files_below(folder) if path.name in names)

@@ -10,17 +10,15 @@ from __future__ import annotations
 import contextlib
 import datetime
 import functools
-import hashlib
 import importlib.metadata
 import io
 import pickle
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from ..errors import PageError
-from ..files import file_name, write_whole
+from ..files import code_digest, digest, file_digest, file_name, write_whole
 from ..model import Cell, Chapter, Prose, Sentence, Value
 from ..settings import Settings
 from .chapters import Reading, decode, docname_of, read_page
@@ -94,28 +92,16 @@ def _save(file: Path, key: str, read: Read) -> None:
 
 
 def _key(text: str, path: Path, settings: Settings) -> str:
-    asked = repr([sorted(settings.rules), sorted(settings.claims.items())])
-    place = [str(path), str(settings.source)]
-    parts = [text, *_loaded(text, path), *place, asked, _code()]
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
-
-
-def _loaded(text: str, path: Path) -> Iterator[str]:
-    """A digest of each file that the page may take a cell from."""
-    for name in _LOADS.findall(text):
-        try:
-            content = path.parent.joinpath(name.strip().strip("\"'")).read_bytes()
-        except (OSError, ValueError):
-            yield ""  # reading the page tells what is wrong
-        else:
-            yield hashlib.sha256(content).hexdigest()
+    names = (name.strip().strip("\"'") for name in _LOADS.findall(text))
+    loaded = [file_digest(path.parent / name) for name in names]
+    asked = [sorted(settings.rules), sorted(settings.claims.items())]
+    return digest([text, loaded, str(path), str(settings.source), asked, _code()])
 
 
 @functools.cache
 def _code() -> str:
     """A digest of what reads pages: our modules, and the versions of the parsers."""
     folder = Path(__file__).parent
-    files = [*sorted(folder.glob("*.py")), folder.parent / "model.py"]
-    code = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+    code = code_digest([*sorted(folder.glob("*.py")), folder.parent / "model.py"])
     names = ("myst-parser", "markdown-it-py", "PyYAML")
     return " ".join([code, *map(importlib.metadata.version, names)])

@@ -22,33 +22,10 @@ from myst_parser.parsers.mdit import create_md_parser
 
 #: Directives whose content is not running text. Any other directive's content is.
 LITERAL = frozenset(
-    [
-        "code",
-        "code-block",
-        "code-cell",
-        "sourcecode",
-        "literalinclude",
-        "highlight",
-        "raw",
-        "raw-cell",
-        "math",
-        "parsed-literal",
-        "eval-rst",
-        "doctest",
-        "testcode",
-        "mermaid",
-        "graphviz",
-        "digraph",
-        "graph",
-        "plantuml",
-        "prompt",
-        "toctree",
-        "include",
-        "image",
-        "contents",
-        "index",
-        "bibliography",
-    ]
+    {"code", "code-block", "code-cell", "sourcecode", "literalinclude", "highlight"}
+    | {"raw", "raw-cell", "math", "parsed-literal", "eval-rst", "doctest", "testcode"}
+    | {"mermaid", "graphviz", "digraph", "graph", "plantuml", "prompt", "toctree"}
+    | {"include", "image", "contents", "index", "bibliography"}
 )
 
 #: Directives whose argument is a file or a number, not running text.

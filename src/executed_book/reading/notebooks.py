@@ -38,7 +38,7 @@ def notebook_stretches(text: str) -> tuple[dict[str, Any], list[Stretch]]:
         metadata = dict(plain.get("metadata", {}))
     except NotANotebook:
         raise
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise NotANotebook(f"{type(error).__name__}: {error}") from None
     for stretch, line in zip(cells, _lines(text, len(cells)), strict=True):
         stretch.line = stretch.fence = line

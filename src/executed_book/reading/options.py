@@ -125,6 +125,10 @@ def page_options(
         and (limit is None or (is_number and limit > 0))
         and platform in (None, "cpu")
     )
+    if of_myst_nb(metadata).get("execution_in_temp") is not None:
+        what = "'execution_in_temp' is of the whole book"
+        way = "write 'nb_execution_in_temp = True' in conf.py"
+        return {}, [PageError(path, line_of(text, "mystnb"), what, way)]
     if right:
         return {"limit": limit, "platform": platform}, []
     error = PageError(

@@ -32,6 +32,8 @@ def find_pages(settings: Settings) -> list[Path]:
                 *(page, 1, "a page is a file, and this is none"),
                 "name it in exclude_patterns",
             )
+        if any("\ud800" <= character <= "\udfff" for character in str(page)):
+            raise PageError(page, 1, "its path is not UTF-8", "rename what is not")
     return pages
 
 
@@ -41,7 +43,13 @@ def read_pages(settings: Settings) -> list[Reading]:
     Pages that match a pattern in `settings.not_executed`, or say so themselves, are
     left as they are.
     """
-    left_alone = Matcher(list(settings.not_executed))
+    in_sphinx = Matcher(list(settings.not_executed))
+
+    def left_alone(path: Path) -> bool:
+        """Whether a pattern means a page: to Sphinx, or to MyST-NB by its end."""
+        ends = any(path.match(pattern) for pattern in settings.not_executed if pattern)
+        return ends or in_sphinx(path.relative_to(settings.source).as_posix())
+
     readings: list[Reading] = []
     first: dict[str, Path] = {}
     for path in find_pages(settings):
@@ -52,7 +60,7 @@ def read_pages(settings: Settings) -> list[Reading]:
                 "rename one of the two, or name it in exclude_patterns",
             )
             readings.append(Reading(path, settings, errors=[error]))
-        elif not left_alone(path.relative_to(settings.source).as_posix()):
+        elif not left_alone(path):
             reading = read_once(path, settings)
             asked = of_myst_nb(reading.chapter.metadata) if reading.chapter else {}
             # YAML takes off for False.

@@ -66,9 +66,10 @@ class SentenceReader:
             if piece.kind == "markdown"
             for sentence in self._text(piece.tokens, piece.first, True)
         ]
-        ends = {s.claim: s.checks for s in sentences if s.claim is not None}
+        of_claim = {s.claim: s.checks for s in sentences}  # of its last sentence
+        of_claim[None] = ()
         return tuple(
-            dataclasses.replace(s, vouched=s.vouched or ends.get(s.claim or 0, ()))
+            dataclasses.replace(s, vouched=s.vouched or of_claim[s.claim])
             for s in sentences
         )
 

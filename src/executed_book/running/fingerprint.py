@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
 import importlib.metadata
 import inspect
-import json
 import os
 import platform
 import re
@@ -15,8 +13,9 @@ import sys
 from collections.abc import Iterable, Iterator
 from importlib.util import source_from_cache
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TypedDict
 
+from ..files import code_digest, digest, file_digest
 from .surroundings import Uses
 from .workers import DEFAULTS, worker_environment
 
@@ -57,12 +56,6 @@ class Depends(TypedDict):
     variables: dict[str, str | None]
 
 
-def digest(data: Any) -> str:
-    """A name for plain data: equal data, equal name."""
-    text = json.dumps(data, sort_keys=True, ensure_ascii=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:24]
-
-
 def environment_fingerprint(platform_name: str) -> str:
     """What outputs depend on besides the chapter: versions, platform, variables.
 
@@ -81,31 +74,11 @@ def environment_fingerprint(platform_name: str) -> str:
             sys.platform,
             installed_version("jax"),
             installed_version("jaxlib"),
-            _executing_digest(),
+            code_digest(Path(__file__).with_name(f"{name}.py") for name in _EXECUTING),
             platform_name,
             sorted(variables.items()),
         ]
     )
-
-
-@functools.cache
-def _executing_digest() -> str:
-    """A digest of the code that runs cells."""
-    folder = Path(__file__).parent
-    return digest([file_digest(folder / f"{name}.py") for name in _EXECUTING])
-
-
-def file_digest(path: Path) -> str | None:
-    """The digest of a file's content; None if there is no such file.
-
-    What a folder holds is another question, so all folders have one digest.
-    """
-    try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except IsADirectoryError:
-        return "a folder"
-    except OSError:
-        return None
 
 
 def dependencies(modules: list[str], uses: Uses, project: Path) -> Depends:

@@ -48,7 +48,9 @@ class Ran:
 
 
 class ProgramTask(Task):
-    """One program on its way through a worker; `ran` is what it did."""
+    """One program on its way through a worker; `ran` is what it did, at the end."""
+
+    ran: Ran
 
     def __init__(
         self,
@@ -60,7 +62,6 @@ class ProgramTask(Task):
         self.text, self.fresh = text, fresh
         self._limit, self._memory = limit, memory
         self._pid, self._stopped = 0, ""
-        self.ran: Ran | None = None
 
     def job(self) -> str:
         self._began = time.monotonic()

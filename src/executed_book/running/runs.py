@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from ..files import digest
 from ..model import Chapter, Executed, run_from, to_plain
 from ..settings import Settings
 from .chapters import Finished
-from .fingerprint import digest, environment_fingerprint
+from .fingerprint import environment_fingerprint
 from .platform import check_platform, platform_name
 from .store import Store
 

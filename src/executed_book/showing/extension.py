@@ -21,10 +21,9 @@ from sphinx.util import logging
 from ..book import Book, ExecutedPage, book_from_cache
 from ..checking.receipts import Counts
 from ..errors import BookError, raise_all
-from ..files import write_whole
+from ..files import digest, file_digest, write_whole
 from ..model import Chapter
 from ..reading.chapters import read_page
-from ..running.fingerprint import digest, file_digest
 from ..settings import OPTIONS, PREFIX, Settings, from_text, settings_of
 from .images import setup_images
 from .notebook import Notebook, notebook_of, stored_notebook, unexecuted_notebook

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from typing import Any, NotRequired, TypedDict, cast
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from ..book import ExecutedPage
 from ..checking.elsewhere import Record
-from ..model import Cell, CellResult, Chapter, Output, Prose, Provenance
+from ..model import Cell, CellResult, Chapter, Prose, Provenance
 from ..reading.options import of_myst_nb
 from .receipts import receipts_of
 from .stamp import where
@@ -28,25 +28,13 @@ _UNSEEN = re.compile(
 )
 
 
-class NotebookCell(TypedDict):
-    """A cell in nbformat's form; `metadata` holds a page's options and what is ours."""
+#: A notebook in nbformat's form, and a cell of one, whose `metadata` holds a page's
+#: options and what is ours.
+Notebook = dict[str, Any]
+NotebookCell = dict[str, Any]
 
-    id: NotRequired[str]
-    cell_type: str
-    source: str
-    metadata: dict[str, Any]
-    execution_count: NotRequired[int | None]
-    outputs: NotRequired[list[Output]]
-
-
-class Notebook(TypedDict):
-    """A notebook in nbformat's form."""
-
-    nbformat: int
-    nbformat_minor: int
-    metadata: dict[str, Any]
-    cells: list[NotebookCell]
-
+#: A part of a chapter with the notebook cells that show it.
+Shown = tuple[Cell | Prose, list[NotebookCell]]
 
 #: MyST-NB's source map holds lines counted from 0, of the line above.
 _SHIFT = 2
@@ -62,31 +50,29 @@ def notebook_of(page: ExecutedPage, asks: str = "") -> Notebook:
         asks: the word with which a question to the reader begins, in bold type; the
             output of the cell after it stays folded. No output does if it is empty.
     """
+    metadata = page.executed.chapter.metadata
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    ran = {
+        "kernelspec": kernel,
+        "language_info": {**_LANGUAGE, "version": page.executed.run.provenance.python},
+        # A page that asks MyST-NB to execute it has been executed already.
+        "mystnb": of_myst_nb(metadata) | {"execution_mode": "off"},
+    }
+    return _notebook(_parts(page, asks), metadata | ran)
+
+
+def _notebook(parts: Iterable[Shown], metadata: dict[str, Any]) -> Notebook:
     cells: list[NotebookCell] = []
     lines: list[int] = []
-    for part, made in _parts(page, asks):
+    for part, made in parts:
         for cell in made:
             cells.append({"id": f"part-{len(cells)}", **cell})
             lines.append(part.line - _SHIFT)
-    return {
-        "nbformat": 4,
-        "nbformat_minor": 5,
-        "metadata": {
-            **page.executed.chapter.metadata,
-            **_language(page.executed.run.provenance),
-            # A page that asks MyST-NB to execute it has been executed already.
-            "mystnb": of_myst_nb(page.executed.chapter.metadata)
-            | {"execution_mode": "off"},
-            "source_map": lines,
-        },
-        "cells": cells,
-    }
+    metadata = {**metadata, "source_map": lines}
+    return {"nbformat": 4, "nbformat_minor": 5, "metadata": metadata, "cells": cells}
 
 
-def _parts(
-    page: ExecutedPage, asks: str
-) -> Iterator[tuple[Cell | Prose, list[NotebookCell]]]:
-    """Each part of the chapter with the notebook cells that show it."""
+def _parts(page: ExecutedPage, asks: str) -> Iterator[Shown]:
     results = iter(page.executed.run.results)
     programs = iter(page.snippets.programs)
     provenance = page.executed.run.provenance
@@ -97,8 +83,7 @@ def _parts(
             is_asked = ends_with_a_question(part.text, asks)
             yield part, [_text_cell(part)]
             continue
-        program = next(programs)
-        cell = _code_cell(part, next(results), program.text if program else None)
+        cell = _code_cell(part, next(results), next(programs))
         if is_asked and not part.tags & PROMPTS.keys():
             _fold(cell["metadata"], "asked")
             is_asked = False
@@ -179,17 +164,13 @@ def _fold(options: dict[str, Any], tag: str) -> None:
 
 def unexecuted_notebook(chapter: Chapter) -> Notebook:
     """A chapter that is not executed: its text and its cells."""
-    cells: list[NotebookCell] = [
-        {"id": f"part-{i}", **(_text_cell(p) if isinstance(p, Prose) else _bare(p))}
-        for i, p in enumerate(chapter.parts)
-    ]
-    lines = [part.line - _SHIFT for part in chapter.parts]
-    metadata = {**chapter.metadata, "source_map": lines, "language_info": _LANGUAGE}
-    return {"nbformat": 4, "nbformat_minor": 5, "metadata": metadata, "cells": cells}
-
-
-def _bare(cell: Cell) -> NotebookCell:
-    return _code_cell(cell, CellResult(), None)
+    nothing = CellResult()
+    cells = (
+        _text_cell(part) if isinstance(part, Prose) else _code_cell(part, nothing, None)
+        for part in chapter.parts
+    )
+    parts = ((part, [cell]) for part, cell in zip(chapter.parts, cells, strict=True))
+    return _notebook(parts, {**chapter.metadata, "language_info": _LANGUAGE})
 
 
 def stored_notebook(text: str) -> Notebook:
@@ -204,18 +185,7 @@ def stored_notebook(text: str) -> Notebook:
     if not isinstance(plain, dict):
         raise ValueError("a notebook is an object")
     metadata = {"language_info": _LANGUAGE, **plain.get("metadata", {})}
-    return cast("Notebook", {**plain, "metadata": metadata})
+    return {**plain, "metadata": metadata}
 
 
 _LANGUAGE = {"name": "python", "pygments_lexer": "ipython3"}
-
-
-def _language(provenance: Provenance) -> dict[str, Any]:
-    return {
-        "kernelspec": {
-            "name": "python3",
-            "display_name": "Python 3",
-            "language": "python",
-        },
-        "language_info": {**_LANGUAGE, "version": provenance.python},
-    }

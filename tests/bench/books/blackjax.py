@@ -8,4 +8,4 @@ suppress_warnings = [
     "myst.directive_unknown",
     "toc.not_included",
 ]
-nb_execution_timeout = 180
+nb_execution_timeout = 900

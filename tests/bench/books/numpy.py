@@ -3,4 +3,4 @@
 extensions = ["myst_nb"]
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 suppress_warnings = ["toc.not_included"]
-nb_execution_timeout = 180
+nb_execution_timeout = 900

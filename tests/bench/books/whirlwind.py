@@ -6,4 +6,4 @@ exclude_patterns = ["_build", "website"]
 root_doc = "Index"
 suppress_warnings = ["myst.header", "myst.xref_missing", "toc.not_included"]
 nb_execution_allow_errors = True
-nb_execution_timeout = 180
+nb_execution_timeout = 900

@@ -15,6 +15,8 @@ from executed_book.checking.comparison import same_output
         ("[ 0.1  -0.25]", "[ 0.1000001 -0.25]"),
         ("[0.1, nan]", "[0.1000001, nan]"),
         ("-1e-3", "-0.001"),
+        ("(0.5+2.0j)", "(0.5+2.000001j)"),
+        ("[1.0-0.5j]", "[1.0-0.5000001j]"),
         ('  File "<ipython-input-3>", line 4, in f', '  File "/a/b.py", line 9, in f'),
         ("at <cell 3>:2:4 (f)", "at /tmp/program.py:12:4 (f)"),
         ("at <cell 3>:2", "at program.py:12"),
@@ -29,6 +31,8 @@ def test_outputs_that_are_the_same(expected, got):
     ("expected", "got"),
     [
         ("x 1.0", "x 1.001"),
+        ("(0.5+2.0j)", "(0.5-2.0j)"),
+        ("2.0j", "2.001j"),
         ("x 1", "x 2"),
         ("x 1.0", "y 1.0"),
         ("1.0 2.0", "1.0"),
@@ -84,7 +88,8 @@ def test_a_text_is_the_same_as_itself(text):
 
 
 def test_how_far_numbers_may_be_apart_is_a_matter_of_the_expected_one():
-    assert same_output("100.0", "101.0", rtol=0.01, atol=0.0) is None
-    assert same_output("100.0", "101.1", rtol=0.01, atol=0.0) is not None
-    assert same_output("0.0", "0.01", rtol=0.5, atol=0.02) is None
-    assert same_output("3", "4", rtol=1.0) is not None, "a whole number is exact"
+    assert same_output("100.0", "100.009") is None
+    assert same_output("100.0", "100.011") is not None
+    assert same_output("0.0", "0.000000009") is None
+    assert same_output("0.0", "0.00000002") is not None
+    assert same_output("30000", "30001") is not None, "a whole number is exact"

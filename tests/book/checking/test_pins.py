@@ -189,7 +189,13 @@ def test_a_file_that_was_cut_is_named(tmp_path):
     path = stored_path(tmp_path, CPU.jax, "one")
     path.parent.mkdir()
     text = outputs_text(StoredPage(CPU, (pin("x", "1"), pin("y", "2"))))
-    path.write_text(text[: text.index(">>> y")])
-    [error] = check_pins(executed(chapter("x", "y"), gave(), gave()), tmp_path)
-    assert error.path == path
-    assert error.message.endswith("its last line is not '# end': it has been cut")
+    older = stored_path(tmp_path, "0.0.1", "one")
+    older.parent.mkdir()
+    older.write_text(text)
+    cut = text[: text.index(">>> y")]
+    words = {cut: "its last line is not '# end': it has been cut", "": "", "\0\xff": ""}
+    for damaged in words:
+        path.write_text(damaged, "latin-1")
+        [error] = check_pins(executed(chapter("x", "y"), gave(), gave()), tmp_path)
+        assert error.path == path
+        assert error.message.endswith(words[damaged])

@@ -93,6 +93,9 @@ def test_what_is_pinned_already_is_not_run_again(pinning):
     assert said[-1].endswith("; 0 chapters accepted anew")
     said = pinning.pin("2", "2")
     assert {"-| 1", "+| 2"} <= set(said)
+    pinning.path.write_bytes(b"\0\xff")
+    pinning.pin("2", "2")
+    assert pinning.accepted == "2"
 
 
 def test_an_output_of_two_kinds_is_not_pinned(pinning):

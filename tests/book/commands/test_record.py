@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 from importlib.metadata import version
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from executed_book.checking.stored import read_outputs
 from executed_book.commands import record as module
 
-from ..conftest import TinyBook, copy_of, new_book, on_a_device
+from ..conftest import TinyBook, copy_of, ended, new_book, on_a_device, wait_for
 from ..made import CPU, GPU, chapter, executed, gave
 from ..running.test_stderr import RUNTIME_LINES
 
@@ -117,16 +118,11 @@ def test_a_cell_that_ends_the_process_costs_its_chapter(pinned):
 def test_an_interruption_leaves_the_records_of_the_chapters_that_were_done(pinned):
     pinned.chapter("a", "import jax", "print(jax.default_backend() == 'cpu')")
     pinned.chapter("b", "import time\ntime.sleep(100)")
-    process = pinned.start("record", "--jobs", "2", **on_a_device())
-    path = pinned.stored("a", "pretend")
-    assert process.stdout is not None
-    for line in process.stdout:
-        if re.match(r" +a +2/2 cells", line):
-            break
-    assert path.exists(), "written as soon as the chapter was done"
-    process.terminate()
-    output, _ = process.communicate(timeout=60)
-    assert process.returncode != 0
+    process = pinned.fork("record", "--jobs", "2", **on_a_device())
+    wait_for(pinned.stored("a", "pretend"))  # as soon as the chapter is done
+    process.send_signal(signal.SIGTERM)
+    status, output = ended(process)
+    assert status == 128 + signal.SIGTERM
     assert rows(output)["a"] == [2, 0, 2, 0], "nothing is pinned of it"
 
 

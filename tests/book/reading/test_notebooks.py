@@ -54,6 +54,7 @@ def test_empty_cells_are_none():
         (written({"cell_type": "code"}), "KeyError: 'source'"),
         (written(cell("code", [1])), "TypeError"),
         (written(cell("code", "x"), metadata=3), "TypeError"),
+        ("[" * 100_000 + "]" * 100_000, "RecursionError"),
     ],
 )
 def test_what_is_no_notebook(text, words):

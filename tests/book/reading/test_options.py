@@ -107,6 +107,13 @@ def test_what_a_page_may_not_ask(said):
     assert error.message == f"front matter 'executed_book: {said}' is not understood"
 
 
+def test_what_is_asked_of_the_whole_book_says_where():
+    text = "---\nmystnb: {execution_in_temp: true}\n---\n"
+    found, [error] = page_options({"mystnb": {"execution_in_temp": True}}, text, PAGE)
+    assert (found, error.line) == ({}, 2)
+    assert error.hint == "write 'nb_execution_in_temp = True' in conf.py"
+
+
 def options(is_strict: bool = True, **said: Any) -> tuple[dict[str, Any], list[str]]:
     stretch = Stretch("code", "x", 5, fence=4, options=said)
     fields, errors = cell_options(stretch, PAGE, is_strict)

@@ -51,3 +51,20 @@ def test_only_pages_that_execute_are_chapters(source):
     assert [chapter.docname for chapter in chapters] == ["x", "y", "c"]
     readings = read_pages(book(source, "_*", "a"))
     assert [reading.chapter for reading in readings] == [None]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "left"),
+    [
+        ("x.md", ["a/y.ipynb", "b.md"]),
+        ("*.md", ["a/y.ipynb"]),
+        ("a/*", ["b.md"]),
+        ("a/**", ["b.md"]),
+        ("b", ["a/x.md", "a/y.ipynb", "b.md"]),
+        ("", ["a/x.md", "a/y.ipynb", "b.md"]),
+    ],
+)
+def test_a_page_is_not_run_if_its_path_ends_as_a_pattern_says(source, pattern, left):
+    """So it is in MyST-NB; patterns in Sphinx's manner count as well."""
+    readings = read_pages(book(source, "_*", not_executed=(pattern,)))
+    assert names(source, [reading.path for reading in readings]) == left

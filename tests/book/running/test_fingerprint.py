@@ -6,12 +6,11 @@ import importlib.metadata
 
 import pytest
 
+from executed_book.files import digest, file_digest
 from executed_book.running import fingerprint
 from executed_book.running.fingerprint import (
     dependencies,
-    digest,
     environment_fingerprint,
-    file_digest,
     holds,
 )
 from executed_book.running.store import NOTHING

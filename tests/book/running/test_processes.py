@@ -43,6 +43,8 @@ def test_a_folder_goes_also_where_a_killed_process_still_wrote(temporary, monkey
     assert list(temporary.iterdir()) == []
 
 
+#: Programs that print nothing but what is left; each holds our pipe as long as it, or
+#: what it started, is there.
 BOUND = """
 import os, sys, time
 from executed_book.running.processes import die_with_parent
@@ -59,13 +61,28 @@ if not middle:
     os._exit(0)
 os.waitpid(middle, 0)
 """
+ORPHANED = """
+import os, time
+from executed_book.running.processes import adopt_orphans, end_descendants
+
+adopt_orphans()
+read, write = os.pipe()
+if not os.fork():
+    if not os.fork():
+        os.setsid()
+        os.write(write, b"ready")
+    time.sleep(60)
+    os._exit(0)
+os.read(read, 5)
+end_descendants()
+"""
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux can be asked for it")
-def test_a_bound_process_ends_with_its_parent():
-    """It holds our pipe, so waiting for the pipe's end is waiting for it."""
+@pytest.mark.parametrize("program", [BOUND, ORPHANED], ids=["bound", "orphaned"])
+def test_a_process_ends_with_its_parent_or_with_who_adopted_it(program):
     process = subprocess.Popen(
-        [sys.executable, "-c", BOUND], stdout=subprocess.PIPE, close_fds=True
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, close_fds=True
     )
     out, _ = process.communicate(timeout=30)
     assert (process.returncode, out) == (0, b"")

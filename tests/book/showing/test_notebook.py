@@ -10,13 +10,14 @@ import nbformat
 import pytest
 
 from executed_book.book import ExecutedPage
+from executed_book.checking.elsewhere import Record
 from executed_book.model import Cell, Prose, Sentence
 from executed_book.programs import Page, Programs
 from executed_book.programs.cells import SourceCell
 from executed_book.programs.snippets import Snippets
 from executed_book.showing.notebook import notebook_of, stored_notebook
 
-from ..made import chapter, executed, gave, printed, shown
+from ..made import GPU, chapter, executed, gave, printed, shown
 
 PARTS = (
     Prose("# One", 4),
@@ -80,6 +81,16 @@ def test_programs_receipts_and_reasons_travel_with_their_cells():
     assert second["metadata"]["program"] is None
     assert second["metadata"]["no-program"] == "no faithful"
     assert "receipt" not in second["metadata"]
+
+
+def test_a_record_is_a_cell_of_its_own_below_its_cell():
+    record = Record(GPU, [printed("2\n")])
+    made = notebook_of(page(records={1: [record]}))["cells"]
+    assert [cell["outputs"] for cell in made if cell["cell_type"] == "code"] == [
+        *([VALUE], [printed("2\n")], [printed("a\n")])
+    ]
+    said = made[2]["metadata"]["record"]
+    assert (said["label"], made[2]["metadata"]["program"]) == ("NVIDIA H200", None)
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,16 @@ def test_what_varies_is_not_searched(classes, output, is_found):
     assert ("no-search" not in output_of(document)["classes"]) is is_found
 
 
+def test_a_figure_has_a_twin_and_a_message_no_color(tmp_path):
+    (tmp_path / "a.svg").write_text("<svg/>")
+    document = applied("DarkTwins", cell(nodes.image(uri="/a.svg")), source=tmp_path)
+    images = [(i["uri"], *i["classes"]) for i in document.findall(nodes.image)]
+    assert images == [("/a.svg", "only-light"), ("/a-dark.svg", "only-dark")]
+    message = nodes.literal_block("1 / 0", classes=["traceback"], language="python")
+    applied("PlainMessages", cell(message))
+    assert message["language"] == "none"
+
+
 @pytest.mark.parametrize(("figures", "uri"), [("svg", "/a.svg"), ("themed", "/a.png")])
 def test_other_figures_have_none(tmp_path, figures, uri):
     image = nodes.image(uri=uri)
