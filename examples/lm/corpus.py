@@ -75,6 +75,7 @@ def prepare(config):
                 f"{folder} holds the tokens of other text or of another vocabulary: "
                 "give another --corpus, or remove it."
             )
+        tokenizer_of(folder, description["tokenizer"])  # or the training would go on
         return description
     folder.mkdir(parents=True, exist_ok=True)
     parts = text.parts(texts)

@@ -8,10 +8,12 @@ import re
 import sys
 import sysconfig
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path, PurePath
 from types import CodeType
 from typing import Any
+
+import jax
+import jaxlib
 
 PACKAGE = str(Path(__file__).parent)
 _INSTALLED = re.compile(r"[\\/](?:site|dist)-packages[\\/]")
@@ -73,16 +75,6 @@ def layers(fn: Any) -> Iterator[Any]:
         fn = inner(fn)
 
 
-def unjitted(fn: Any) -> Any:
-    """What the jits around a function were made of, partials and methods kept."""
-    for layer in layers(fn):
-        if not is_jitted(layer):
-            return layer
-        if getattr(layer, "__wrapped__", None) is None:
-            break
-    return fn
-
-
 def code_of(fn: Any) -> CodeType | None:
     """The code at the bottom of a callable; None for what is not Python."""
     every = list(layers(fn))
@@ -95,16 +87,16 @@ def name_of(fn: Any) -> str:
     while is_partial(fn):
         fn = fn.func
     if is_jitted(fn) and not hasattr(fn, "__name__"):
-        fn = unjitted(fn)
+        fn = getattr(fn, "__wrapped__", fn)
     return getattr(fn, "__name__", None) or type(fn).__name__
 
 
-def signature_of(fn: Any) -> inspect.Signature | None:
-    """A callable's signature, or None for one that has none."""
+def parameters(fn: Any) -> tuple[str, ...]:
+    """The names of a callable's parameters; none for what has no signature."""
     try:
-        return inspect.signature(fn)
+        return tuple(inspect.signature(fn).parameters)
     except (TypeError, ValueError):
-        return None
+        return ()
 
 
 @functools.cache
@@ -112,10 +104,7 @@ def _library_folders() -> tuple[str, ...]:
     names = ("stdlib", "platstdlib", "purelib", "platlib")
     folders = [sysconfig.get_path(name) for name in names]
     # A JAX that is installed as an editable checkout lies anywhere.
-    for name in ("jax", "jaxlib"):
-        spec = find_spec(name)
-        if spec is not None and spec.origin is not None:
-            folders.append(str(Path(spec.origin).parent))
+    folders += [*jax.__path__, *jaxlib.__path__]
     return tuple(f"{folder}{sep}" for folder in folders for sep in "/\\" if folder)
 
 

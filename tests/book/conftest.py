@@ -163,13 +163,13 @@ class TinyBook:
 def ended(process: Forked | subprocess.Popen[str]) -> tuple[int | None, str]:
     """The exit status of a process, once it has ended, and what it printed."""
     try:
-        output, _ = process.communicate(timeout=600)
+        output, _ = process.communicate(timeout=1800)
     finally:
         process.kill()
     return process.returncode, output
 
 
-def wait_for(path: Path, patience: float = 90.0) -> None:
+def wait_for(path: Path, patience: float = 600.0) -> None:
     give_up = time.monotonic() + patience
     while not path.exists():
         assert time.monotonic() < give_up, f"{path} does not come"

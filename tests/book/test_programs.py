@@ -106,6 +106,7 @@ def test_the_whole_text_of_a_program():
     ("code", "displays", "last"),
     [
         ("1 + 1", True, "print(repr(1 + 1))"),
+        ("1 + 1;", False, "_ = 1 + 1;"),
         ("1 + 1 # ; #", True, "print(repr(1 + 1)) # ; #"),
         ("abs(1)", False, "abs(1)"),
         ("1, 2", True, "print(repr((1, 2)))"),

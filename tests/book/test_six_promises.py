@@ -25,7 +25,7 @@ import pytest
 from .conftest import TinyBook, copy_of, new_book, started_with
 
 #: How long a build with a fault may take (seconds), also on a machine with much to do.
-SOON = 120.0
+SOON = 600.0
 
 #: Where a build may write: what it keeps, its work, its site.
 ITS_OWN = ("cache", ".html-work", "html")
@@ -101,7 +101,7 @@ def without_docs(book: TinyBook) -> None:
 SLEEPS = page(
     "import subprocess, time\n"
     "subprocess.Popen(['sleep', '300'], start_new_session=True)\n"
-    "open('begun', 'w').close()\ntime.sleep(60)"
+    "open('begun', 'w').close()\ntime.sleep(1000)"
 )
 NOISE = random.Random(0).randbytes(300)
 KILL_SERVER = """\

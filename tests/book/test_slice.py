@@ -175,6 +175,10 @@ PAGES = {
         ["import math", "x = math.pi", "import math\nprint(math.e * x)"],
         ["import math", "x = math.pi", "print(math.e * x)"],
     ),
+    "imports of one name": (
+        ["from a import f\nx = f(1)", "from b import f", "x, f"],
+        ["from a import f", "x = f(1)", "from b import f", "x, f"],
+    ),
     "from the future": (
         ["import math", "from __future__ import annotations\nprint(math)"],
         ["from __future__ import annotations", "import math", "print(math)"],
@@ -317,13 +321,13 @@ def test_what_is_refused_elsewhere_does_not_concern_a_cell():
 @pytest.mark.parametrize(
     ("code", "plain"),
     [
-        ("%timeit -n 10 f(x)", ["f(x)"]),
+        ("%timeit -n 10 f(x)", ["f(x);"]),
         ('t = """\n%timeit f(x)\n"""', ['t = """', "%timeit f(x)", '"""']),
         ("%time y = f(x)", ["y = f(x)"]),
         ("%%time\ny = f(x)\ny", ["", "y = f(x)", "y"]),
-        ("%%timeit -n1 x = 1\nf(x)", ["x = 1", "f(x)"]),
+        ("%%timeit -n1 x = 1\nf(x)", ["x = 1;", "f(x)"]),
         ("%matplotlib inline\nx = 1", ["", "x = 1"]),
-        ("for x in xs:\n    %timeit f(x)", ["for x in xs:", "    f(x)"]),
+        ("for x in xs:\n    %timeit f(x)", ["for x in xs:", "    f(x);"]),
         ("a = 'é'; b = 2; c = 3  # end", ["a = 'é'", "b = 2", "c = 3"]),
     ],
 )

@@ -18,7 +18,7 @@ ON_LINUX = pytest.mark.skipif(
 )
 
 
-def gone(place: dict[str, str], patience: float = 5.0) -> bool:
+def gone(place: dict[str, str], patience: float = 60.0) -> bool:
     """Whether all processes of a test end within a moment."""
     give_up = time.monotonic() + patience
     while started_with("TMPDIR", place["TMPDIR"]) and time.monotonic() < give_up:
@@ -41,24 +41,24 @@ def left(place: dict[str, str]) -> list[str]:
 # -- processes that outlive their cell
 
 STRAYS = {
-    "daemon": "subprocess.Popen(['sleep', '300'])",
-    "session": "subprocess.Popen(['sleep', '300'], start_new_session=True)",
+    "daemon": "subprocess.Popen(['sleep', '1000'])",
+    "session": "subprocess.Popen(['sleep', '1000'], start_new_session=True)",
     "detached": (
         "if not os.fork():\n"
         "    os.setsid()\n"
         "    if not os.fork():\n"
-        "        time.sleep(300)\n"
+        "        time.sleep(1000)\n"
         "    os._exit(0)"
     ),
     "deaf": (
         "if not os.fork():\n"
         "    os.setsid()\n"
         "    signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
-        "    subprocess.Popen(['sleep', '300'], start_new_session=True)\n"
-        "    time.sleep(300)"
+        "    subprocess.Popen(['sleep', '1000'], start_new_session=True)\n"
+        "    time.sleep(1000)"
     ),
-    "thread": "threading.Thread(target=time.sleep, args=(300,)).start()",
-    "exit": "atexit.register(time.sleep, 300)",
+    "thread": "threading.Thread(target=time.sleep, args=(1000,)).start()",
+    "exit": "atexit.register(time.sleep, 1000)",
 }
 IMPORTS = "import atexit, os, signal, subprocess, threading, time\n"
 
@@ -76,12 +76,12 @@ def test_what_outlives_its_cell_keeps_nobody_waiting_and_ends(book, place):
     for name in ("session", "detached", "deaf"):
         endless = f"{IMPORTS}{STRAYS[name]}\nwhile True: pass"
         book.chapter(f"stopped-{name}", endless, front=limited(2))
-    book.chapter("slow", *["import time\ntime.sleep(2.5)"] * 3, front=limited(6))
-    at_end = "import jax\njax.devices = lambda *_: __import__('time').sleep(300)"
+    book.chapter("slow", *["import time\ntime.sleep(4)"] * 3, front=limited(10))
+    at_end = "import jax\njax.devices = lambda *_: __import__('time').sleep(1000)"
     book.chapter("end", at_end, front=limited(6))
     began = time.monotonic()
     output = book.refused("execute", **place)
-    assert time.monotonic() - began < 150, output
+    assert time.monotonic() - began < 900, output
     assert sorted(re.findall(r"docs/([\w-]+)\.md:9: (.*)", output)) == [
         ("end", "the end of the chapter was still running after 6 seconds"),
         *(
@@ -115,7 +115,7 @@ def long_book(built_once, tmp_path):
     book.chapter(
         "second",
         "import time\nfrom pathlib import Path\n"
-        f"Path({str(book.root / 'started')!r}).touch()\ntime.sleep(300)",
+        f"Path({str(book.root / 'started')!r}).touch()\ntime.sleep(1000)",
     )
     return book
 
@@ -124,7 +124,7 @@ def stopped(process: subprocess.Popen[str], number: int) -> tuple[float, str]:
     """How long it took to end after a signal (seconds), and what it said."""
     began = time.monotonic()
     process.send_signal(number)
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=600)
     return time.monotonic() - began, output
 
 
@@ -155,7 +155,7 @@ def test_an_interrupt_at_any_moment_is_one_line(long_book, place, after):
     process = book.start("build", **place)
     time.sleep(after)
     seconds, output = stopped(process, signal.SIGINT)
-    assert seconds < 15, "it hangs; a busy machine may take some of these"
+    assert seconds < 300, "it hangs; a busy machine may take some of these"
     if process.returncode == -signal.SIGINT:
         assert "executed_book" not in output, "Python itself had not started yet"
         return
@@ -188,7 +188,7 @@ def test_an_interrupt_while_rendering_or_publishing_is_one_line(book, place, par
         seconds, output = stopped(process, signal.SIGINT)
         seen.add(process.returncode)
         assert process.returncode in (0, 130), output
-        assert seconds < 15 or process.returncode == 0
+        assert seconds < 300 or process.returncode == 0
         assert "Traceback" not in output
         names = {path.name for path in book.site.glob("*.html")}
         assert names == before.keys()

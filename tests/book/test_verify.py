@@ -245,6 +245,20 @@ def test_a_page_and_a_program_bind_the_same(opened):
     assert unknown.verdict.note == "not compared: y"
 
 
+def test_what_no_program_binds_twice_is_not_compared(opened):
+    """Also where statements above print what cannot be silenced."""
+    noisy = "import os\nos.write(1, b'noise')"
+    codes = [noisy, "import tempfile\nfolder = tempfile.mkdtemp()\nprint(1)"]
+    offer = page_offer(opened(), codes, "1", values={"folder": "'/tmp/a'"})
+    verify_offers([offer], 1, Progress())
+    assert offer.verdict == Verdict(HELD, note="not compared: folder")
+    hidden = "import sys\nsetattr(sys, 'n', 2)"
+    codes = [noisy, hidden, "n = getattr(sys, 'n', 1)\nprint(1)"]
+    offer = page_offer(opened(), codes, "1", values={"n": "2"})
+    verify_offers([offer], 1, Progress())
+    assert offer.verdict.word == DIFFERS
+
+
 def test_only_what_waits_is_run(opened, tmp_path: Path):
     trace = tmp_path / "trace"
     code = f"_ = open({str(trace)!r}, 'a').write('x')\nprint(1)"

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import atexit
-import functools
 import importlib
 import json
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,10 +16,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from executed_book.programs.verify import compiled_into
-
+from ..book.programs.running import compiled
 from . import figures
 from .figures import EXAMPLES
+
+__all__ = ["compiled"]
 
 # The systems are written for the newest JAX; the oldest runs the small programs alone.
 if sys.version_info < (3, 12):
@@ -33,6 +30,9 @@ if sys.version_info < (3, 12):
         if path.name != "test_digits.py"
     ]
 
+#: When a program counts as hanging (seconds): a busy machine is thirty times slower.
+HANGS = 3600.0
+
 # Each is a whole program that trains, stops, goes on, and shows that it works.
 SYSTEMS = [
     *("train_convnet", "three_libraries", "lora", "diffusion"),
@@ -40,14 +40,20 @@ SYSTEMS = [
 ]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of the whole systems one is tested at every push, the others each week.
+#: Of the whole systems one is tested at every push, the others each week. A system that
+#: changes asks for them at once: see `test_figures.py`.
+EACH_WEEK = {f"test_{name}.py" for name in (*SYSTEMS[1:], "broken_metrics")}
 
-    A system that changes asks for them at once: see `test_figures.py`.
-    """
-    weekly = {f"test_{name}.py" for name in SYSTEMS[1:]}
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no system whose tests are left out."""
+    is_left_out = "not weekly" in config.getoption("markexpr")
+    return (is_left_out and collection_path.name in EACH_WEEK) or None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.path.parent == Path(__file__).parent and item.path.name in weekly:
+        if item.path.parent == Path(__file__).parent and item.path.name in EACH_WEEK:
             item.add_marker(pytest.mark.weekly)
 
 
@@ -58,14 +64,6 @@ def usual_promotion() -> Iterator[None]:
 
     with jax.numpy_dtype_promotion("standard"):
         yield
-
-
-@functools.cache
-def compiled() -> dict[str, str]:
-    """Variables with which JAX keeps what it compiles, for all runs of a program."""
-    folder = tempfile.mkdtemp(prefix="compiled-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return compiled_into(Path(folder))
 
 
 def program(name: str, folder: Path, *options: str) -> subprocess.Popen:
@@ -80,7 +78,7 @@ def program(name: str, folder: Path, *options: str) -> subprocess.Popen:
     )
 
 
-def finish(running: subprocess.Popen, limit: float = 600) -> str:
+def finish(running: subprocess.Popen, limit: float = HANGS) -> str:
     """Wait for a program that has to end well and say nothing on stderr."""
     try:
         out, err = running.communicate(timeout=limit)

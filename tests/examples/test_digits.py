@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import EXAMPLES, SYSTEMS
+from .conftest import EXAMPLES, HANGS, SYSTEMS
 
 NAMES = sorted(path.name for path in EXAMPLES.glob("*.py") if path.stem not in SYSTEMS)
 
@@ -23,7 +23,7 @@ def test_runs_alone(name: str, tmp_path: Path):
         env={**os.environ, "JAX_PLATFORMS": "cpu", "MPLBACKEND": "agg"},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=HANGS,
         check=False,
     )
     assert ran.returncode == 0, ran.stderr

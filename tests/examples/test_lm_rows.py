@@ -26,7 +26,7 @@ ROWS = {
     "mixed precision": (f"{TRAIN} --compute bfloat16", "bfloat16_computes"),
     "accumulation": (f"{TRAIN} --accumulate 2", "parts_of_a_batch"),
     "rematerialization": (f"{TRAIN} --remat all", "remat_keeps_less"),
-    "donation": ("python -m tests.examples.lm_figures layouts", "the_step_donates"),
+    "donation": ("python -m tests.examples.lm_figures layouts", "a_run_says every_l"),
     "devices": (f"{TRAIN} --parallel fsdp", "every_layout devices_that_do_not"),
     "processes": (f"{TWO} --parallel fsdp", "two_processes_of processes_found"),
     "checkpoints": (f"{TRAIN} --save_every 100", "written_on_eight a_damaged"),

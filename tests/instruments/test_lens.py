@@ -186,6 +186,20 @@ def test_merged_instructions_keep_all_their_equations():
     assert all(view.equations[i].kernels for pair in merged for i in pair)
 
 
+@pytest.mark.parametrize("fn", [
+    lambda x: x.reshape(6, 2), lambda x: x[None], lambda x: x.T.T.reshape(12),
+    lambda x: (x.reshape(12), jnp.squeeze(x[:, None])), lambda x: x.reshape(12, 1).T,
+])  # fmt: skip
+@pytest.mark.parametrize("dtype", ["float32", "int32", "bool"])
+def test_a_shape_that_became_a_bitcast_costs_nothing(fn, dtype):
+    # XLA notes the argument's name on the bitcast, and the copy of it is its own.
+    view = lens(fn, jax.ShapeDtypeStruct((4, 3), dtype))
+    assert "bitcast" in view._compiled.hlo
+    assert {eqn.fate for eqn in view.equations} <= {"view", "gone"}
+    assert view.equations[-1].fate == "view"
+    assert all(kernel.appeared for kernel in view.kernels)
+
+
 def test_jitted_function_and_nested_jit():
     @jax.jit
     def inner(x):
@@ -409,8 +423,9 @@ def test_the_users_own_error_passes_unchanged():
 
 
 def layer(x, w):
+    least = jnp.min(w)
     h = jnp.tanh(x @ w)
-    return jnp.sum(h * 2)
+    return jnp.sum(h * 2) + least
 
 
 def test_the_rows_of_the_table_add_up():

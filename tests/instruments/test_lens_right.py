@@ -10,6 +10,8 @@ import pytest
 from jax import lax
 
 from justafter import Lens, lens
+from justafter._internals import _equations
+from justafter._lens import _hlo, _jaxpr, _marks, _source
 
 from .running import printed
 
@@ -93,28 +95,51 @@ def test_a_convolution_under_another_name():
     assert kernel.inferred == (convolution.index,)
 
 
-def test_a_path_that_was_cut_is_not_guessed():
-    from justafter._internals import _equations
-    from justafter._lens import _hlo, _jaxpr, _marks, _source
+def marks_of(traced, edit):
+    """The equations of a traced function, and what its text says, edited, of them."""
+    numbered = _equations.Numbered.of(traced)
+    text = edit(numbered.traced.lower().compile().as_text())
+    jaxpr = _jaxpr.opened(traced.jaxpr)
+    found = _jaxpr.Collector(_source.Sources(), numbered, jaxpr)
+    module = _hlo.parse(text)
+    return found.equations, module, _marks.Marks(found.equations, module, found.reads())
 
+
+def test_an_inferred_equation_has_the_dtype_and_the_size():
+    def sums(x, n):  # two in one equation: of two dtypes, and of two sizes
+        chosen = lax.select(jnp.any(n > 0, 0), jnp.sum(x, 0), -x[0])
+        return chosen, lax.concatenate([jnp.sum(x * x, 1), jnp.max(x, 0)], 0)
+
+    def cut(text):  # as XLA does, now and then, where it writes an instruction anew
+        return re.sub(r"( reduce\(.*)op_name=\"[^\"]*\"", r"\1", text)
+
+    traced = jax.jit(sums).trace(X, jax.ShapeDtypeStruct((8, 4), "int32"))
+    equations, module, marks = marks_of(traced, cut)
+    raws = [raw for raw in module.instructions() if raw.opcode == "reduce"]
+    found = [equations[marks.inferred[raw.name]] for raw in raws]
+    assert len({eqn.index for eqn in found}) == 4
+    for raw, eqn in zip(raws, found, strict=True):
+        assert eqn.primitive.startswith("reduce_")
+        assert eqn.outputs == (raw.type.replace("pred", "bool"),)
+
+
+def test_a_path_that_was_cut_is_not_guessed():
     @jax.jit
     def inner(x):
         return jnp.tanh(x)
 
     traced = jax.jit(lambda x: inner(x) + inner(x * 2)).trace(V)
-    numbered = _equations.Numbered.of(traced)
-    text = numbered.traced.lower().compile().as_text()
-    paths = set(
-        re.findall(r'op_name="(jit\(<lambda>\)/ja_eqn\d+\./jit\(inner\)/)', text)
-    )
-    assert len(paths) == 2
-    for path in paths:  # as XLA does, now and then, where it inlines
-        text = text.replace(path, "")
-    sources = _source.Sources()
-    found = _jaxpr.Collector(sources, numbered, _jaxpr.opened(traced.jaxpr))
-    module = _hlo.parse(text)
-    marks = _marks.Marks(found.equations, module, found.reads())
-    both = tuple(e.index for e in found.equations if e.primitive == "tanh")
+
+    def cut(text):  # as XLA does, now and then, where it inlines
+        path = r'op_name="(jit\(<lambda>\)/ja_eqn\d+\./jit\(inner\)/)'
+        paths = set(re.findall(path, text))
+        assert len(paths) == 2
+        for path in paths:
+            text = text.replace(path, "")
+        return text
+
+    equations, module, marks = marks_of(traced, cut)
+    both = tuple(e.index for e in equations if e.primitive == "tanh")
     tanhs = [raw for raw in module.instructions() if raw.opcode == "tanh"]
     assert len(tanhs) == len(both) == 2
     for raw in tanhs:

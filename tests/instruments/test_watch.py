@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import pytest
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
-from justafter import Log, Reason, RetraceError, watch
+from justafter import Log, Reason, RetraceError, lens, watch
 from justafter._internals import _events
 
 from .running import printed
@@ -467,6 +467,24 @@ def test_methods_and_partials():
     assert log["Model"].traces == 1
 
 
+def test_a_lens_under_a_running_watch():
+    def step(x):
+        return jnp.tanh(x @ x)
+
+    x, jitted = jnp.ones((3, 3)), jax.jit(step)
+    with watch() as log, watch(only=jitted) as chosen:
+        view = lens(jitted, x)
+        assert all(eqn.expression for eqn in view.equations)
+        for record in (log["step"], chosen["step"]):
+            assert (record.traces, record.compilations) == (1, 1)
+        jitted(x)  # finds the trace; the lens' executable is its own
+        lens(step, x)  # traces a function of its own, in the same name
+    for record in (log["step"], chosen["step"]):
+        assert (record.traces, record.compilations) == (2, 3)
+    assert len(log) == 1
+    assert len(_events._listeners) == 0
+
+
 def test_two_logs_at_once():
     step = make_step()
     with watch() as outer:
@@ -497,14 +515,58 @@ def test_builtin_functions_are_told_apart():
     assert log["mul"].history[0].why == (Reason("first call", ""),)
 
 
-def test_a_function_of_jax_is_not_zero_in_silence():
-    norm = jax.jit(jnp.linalg.norm)
-    with watch() as log, watch(only=norm) as chosen:
-        norm(jnp.ones(3))
-        jnp.vdot(jnp.ones(3), jnp.ones(3))
-    assert chosen[norm].traces == log[norm].traces == 1
+@pytest.mark.parametrize("warm", [False, True])
+@pytest.mark.parametrize("of_jax", [
+    jnp.linalg.norm, jnp.sin, jnp.positive, jax.nn.softmax, jax.nn.relu,
+    jax.grad(lambda x: jnp.sin(x).sum()), jax.vmap(jnp.sin), jax.checkpoint(jnp.cos),
+    functools.partial(jnp.sum, axis=0), jax.vmap(jax.grad(jnp.tanh)),
+])  # fmt: skip
+def test_a_function_of_jax_is_not_zero_in_silence(of_jax, warm):
+    x, chosen_one = jnp.ones(3), jax.jit(of_jax)
+    jax.clear_caches()
+    if warm:
+        of_jax(x if of_jax is not jnp.sin else 1.0)
+    with watch() as log, watch(only=chosen_one) as chosen:
+        chosen_one(x)
+    records = log[chosen_one], chosen[chosen_one], *log.records
+    assert [(one.traces, one.compilations) for one in records] == [(1, 1)] * 3
+
+
+def test_what_jax_jits_itself_is_left_out():
+    jax.clear_caches()
+    with watch() as log:
+        jnp.vdot(jnp.ones(3), jnp.ones(3)), jax.nn.relu(1.0), jnp.add(1.0, 2.0)
+        jnp.multiply.reduce(jnp.ones(3)), jax.random.normal(jax.random.key(0))
+    assert list(log) == []
+    assert log.eager["relu"] == log.eager["add"] == 1
     with pytest.raises(KeyError, match=r"JAX's own.*watch\(only="):
         log[jnp.vdot]
+
+
+def test_a_jit_inside_a_decorator_or_a_transformation():
+    def logged(fun):
+        @functools.wraps(fun)
+        def call(*args):
+            return fun(*args)
+
+        return call
+
+    def square(x):
+        return x * x
+
+    kinds = [logged, jax.grad, lambda f: jax.jit(jax.grad(f)), functools.partial]
+    for around in [*kinds, lambda f: jax.jit(logged(jax.jit(f)))]:
+        jax.clear_caches()
+        fun = around(jax.jit(square))
+        with watch(only=fun) as chosen, watch() as log:
+            fun(1.0)
+            fun(2.0)
+        assert chosen[fun].traces == log[fun].traces == log["square"].traces == 1
+        assert chosen[fun].compilations == log[fun].compilations >= 1
+        assert len(log) == 1
+    fun = logged(jax.jit(square))
+    with watch(only=fun, max_traces=1), pytest.raises(RetraceError):
+        fun(jnp.ones(3)), fun(jnp.ones(4))
 
 
 @pytest.mark.parametrize(("call", "error", "says"), [

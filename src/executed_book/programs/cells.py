@@ -12,7 +12,7 @@ from ..names import parsed
 
 _NOTEBOOK_ONLY = re.compile(r"(?m)^%(?:matplotlib|config|load_ext|autoreload)\b.*$")
 _RUNS_ITS_CODE = re.compile(
-    r"(?m)^([ \t]*)%%?(?:timeit|time|capture|prun)\b(?: +-\w+(?: +\d+)?)* *(.*)$"
+    r"(?m)^([ \t]*)%%?(timeit|time|capture|prun)\b(?: +-\w+(?: +\d+)?)* *(.*)$"
 )
 
 
@@ -67,7 +67,7 @@ def parse(cell: SourceCell) -> ParsedCell:
     code become that code: a program gives the value, and no timing is the same twice.
 
     >>> parse(SourceCell("%matplotlib inline\n%timeit -n 2 f(x)")).lines
-    ('', 'f(x)')
+    ('', 'f(x);')
     """
     try:
         text, tree = _python_of(cell.code)
@@ -114,5 +114,11 @@ def _python_of(code: str) -> tuple[str, ast.Module]:
     try:
         return code, parsed(code)  # a string may hold what looks like a magic
     except SyntaxError:
-        text = _RUNS_ITS_CODE.sub(r"\1\2", _NOTEBOOK_ONLY.sub("", code))
+        text = _RUNS_ITS_CODE.sub(_code_run, _NOTEBOOK_ONLY.sub("", code))
         return text, parsed(text)
+
+
+def _code_run(magic: re.Match[str]) -> str:
+    indent, name, code = magic.groups()
+    end = ";" if name == "timeit" and code else ""  # it shows no value
+    return f"{indent}{code}{end}"

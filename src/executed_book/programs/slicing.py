@@ -140,6 +140,18 @@ class Page:
         nodes = (s.node for s in self.statements if s.is_import)
         return dict(pair for node in nodes for pair in imports(node))  # type: ignore[arg-type]
 
+    def may_move(self, node: ast.stmt) -> bool:
+        """Whether it is an import, and its names hold nothing else on the page."""
+        if not isinstance(node, ast.Import | ast.ImportFrom):
+            return False
+        mine = dict(imports(node))
+        for other in (s.node for s in self.statements if s.names & mine.keys()):
+            if not isinstance(other, ast.Import | ast.ImportFrom):
+                return False
+            if any(mine.get(name, path) != path for name, path in imports(other)):
+                return False
+        return True
+
     @cached_property
     def procedures(self) -> frozenset[str]:
         """The functions and methods of the page that return nothing."""

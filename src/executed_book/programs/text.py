@@ -134,7 +134,7 @@ def _piece(page: Page, statement: Statement, text: str) -> _Piece:
         hasattr(statement.node, name) for name in ("body", "cases")
     )
     text = _without_blank_lines(text) if compound else text
-    return _Piece(text, statement.cell, statement.is_import, compound)
+    return _Piece(text, statement.cell, page.may_move(statement.node), compound)
 
 
 def _written(
@@ -199,6 +199,8 @@ def _shown(page: Page, cell: ParsedCell, statement: Statement) -> Iterator[_Edit
         yield from _silenced(page, statement)
     elif cell.source.displays and cell.source.raises is None:
         yield from _printed(node)
+    elif cell.lines[-1].rstrip().endswith(";"):  # which hides the value
+        yield from _silenced(page, statement)
 
 
 def _printed(node: ast.Expr) -> Iterator[_Edit]:

@@ -343,6 +343,9 @@ def _repair(
         _note(offer, files=files)
         return
     long = attempt(above)
+    if long.ended_well and short.is_good_but(long.other):
+        _note(offer, unstable=long.other, files=files)
+        return
     if long.problem is None:
         # An output that differs even after all statements above varies from run to run.
         unstable, size = long.other, 0

@@ -91,11 +91,6 @@ def moved(what: str) -> RuntimeError:
     )
 
 
-def parameters(function: Any) -> tuple[str, ...]:
-    """The names of a function's parameters; none for what is no function."""
-    return tuple(inspect.signature(function).parameters) if function else ()
-
-
 def listen(listener: Reference) -> None:
     """Tell `listener()` of each trace and compilation from now on, on any thread."""
     global _listeners
@@ -124,9 +119,9 @@ def _install() -> None:
     names = ("_trace_for_jit", "_run_python_pjit", "_pjit_call_impl_python")
     trace, run, program = (getattr(_pjit, name, None) for name in names)
     if (
-        parameters(trace) != _TRACE_PARAMETERS
-        or parameters(run) != _RUN_PARAMETERS
-        or not {"jaxpr", "name"} <= set(parameters(program))
+        _functions.parameters(trace) != _TRACE_PARAMETERS
+        or _functions.parameters(run) != _RUN_PARAMETERS
+        or not {"jaxpr", "name"} <= {*_functions.parameters(program)}
         or not hasattr(_util, "test_event_listener")
     ):
         raise moved("watch traces")

@@ -12,16 +12,14 @@ from jax._src import config as _config
 from jax._src import core as _core
 from jax._src import pjit as _pjit
 
-from ._events import parameters
-
-_INFO = ("fun", "jit_info")
+from .._functions import parameters
 
 
 def jit_again(fun: Callable[..., Any], jitted: Any) -> Any | None:
     """Jit `fun` with the options that `jitted` was made with; None if unknown."""
     again = getattr(_pjit, "_cpp_pjit", None)
     info = getattr(jitted, "_jit_info", None)
-    if info is None or again is None or parameters(again) != _INFO:
+    if info is None or again is None or parameters(again) != ("fun", "jit_info"):
         return None
     return again(fun, info)
 

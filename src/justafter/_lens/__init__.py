@@ -6,16 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from . import (
-    _costs,
-    _hlo,
-    _jaxpr,
-    _link,
-    _marks,
-    _show,
-    _source,
-    _trace,
-)
+from . import _costs, _hlo, _jaxpr, _link, _marks, _show, _source, _trace
 from ._model import Costs, Equation, Instruction, Kernel, Link, Source, Span
 from ._rows import Row, Table, table
 
@@ -74,7 +65,7 @@ class Lens:
 
     @property
     def gone(self) -> tuple[Equation, ...]:
-        """The primitives that no kernel computes, being unused, folded or removed."""
+        """The primitives that are unused, folded or gone: see `Equation`."""
         return tuple(eqn for eqn in self.primitives if eqn.gone)
 
     @functools.cached_property

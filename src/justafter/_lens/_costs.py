@@ -45,13 +45,11 @@ def summed(kernels: Sequence[Kernel], each: Sequence[Costs], rest: Costs) -> Cos
 
 
 def _of(module: Module, raw: Raw | None) -> Costs:
-    # What a call out of the program costs, XLA does not know.
-    if raw is None or raw.opcode == "custom-call":
-        return Costs()
-    report = _stages.estimate(alone(module, raw))
+    report = _stages.estimate(alone(module, raw)) if raw is not None else None
     keys = ("flops", "transcendentals", "bytes accessed")
     figures = [float((report or {}).get(key, 0.0)) for key in keys]
-    if report is None or min(figures) < 0:
+    # What a call out of the program costs, XLA does not know, and says so by -1.
+    if raw is None or report is None or min(figures) < 0:
         return Costs()
     flops, special, accessed = figures
     return Costs(flops + special, accessed - _not_gathered(module, raw))
@@ -79,8 +77,6 @@ def alone(module: Module, raw: Raw) -> str:
         if name in module.by_name
     ]
     entry = "\n".join([*inputs, f"  ROOT {_line(raw)}"])
-    if raw.opcode in ("constant", "parameter", "iota"):
-        entry = f"  ROOT {_line(raw)}"
     called = "\n\n".join(_blocks(module, raw, set()))
     return f"HloModule alone\n\n{called}\n\nENTRY %alone {{\n{entry}\n}}\n"
 

@@ -189,9 +189,6 @@ def rename(operand: str, names: dict[str, str]) -> str:
     return names.get(name, name)
 
 
-# --- the program as a reader meets it -------------------------------------------
-
-
 @dataclass(frozen=True)
 class Step:
     """One instruction of the running program and, for a fusion, its insides."""

@@ -138,9 +138,7 @@ class Collector:
         return results
 
     def _made(self, scope: int, var: Any) -> set[int]:
-        return (
-            set() if hasattr(var, "val") else self._makers.get((scope, id(var)), set())
-        )
+        return self._makers.get((scope, id(var)), set())
 
     def _add(
         self, eqn: Any, scope: int, parent: Equation | None, region: int, fate: str
@@ -234,9 +232,7 @@ def shorten(value: Any) -> str:
     """A parameter's value on a line; a function by its name alone."""
     name = getattr(value, "__name__", None) if callable(value) else None
     text = clean(str(name or value))
-    return (
-        text if len(text) <= _LIMIT else text[: _LIMIT - 1] + "\N{HORIZONTAL ELLIPSIS}"
-    )
+    return text if len(text) <= _LIMIT else text[: _LIMIT - 1] + "…"
 
 
 def needed_equations(jaxpr: Any) -> set[int]:

@@ -9,8 +9,10 @@ from dataclasses import replace
 from ._hlo import FREE, Raw, Step
 from ._marks import Marks
 from ._model import Equation, Instruction, Kernel, Link, Span
-from ._work import elements, is_light
+from ._work import elements, fits, is_light
 
+# What may become a bitcast, and XLA records those as the argument's that they rename.
+_RENAMES = {"reshape", "squeeze", "expand_dims", "broadcast_in_dim", "transpose"}
 # What XLA adds on its own: to keep a value, to move it, to count a loop's turns.
 _ITS_OWN = {"copy", "copy-start", "bitcast", "tuple", "get-tuple-element"}
 
@@ -74,13 +76,17 @@ def with_fates(
         for raw in marks.unexplained()
         if _is_work(raw)
     }
+    bitcasts = [one for one in marks.module.instructions() if one.opcode == "bitcast"]
+    loose = [one for one in bitcasts if not marks.of(one)]
 
     def fate(eqn: Equation) -> str:
         if eqn.index in within:
             return "kernel"
         # What JAX lowered to nothing, such as a stop_gradient, is no instruction's.
         raws = list(unexplained.values()) if eqn.tags[-1] in lowered else []
-        return _fate(eqn, idle[eqn.index], marks, raws)
+        found = _fate(eqn, idle[eqn.index], marks, raws)
+        is_loose = eqn.primitive in _RENAMES and any(fits(eqn, one) for one in loose)
+        return "view" if found == "gone" and is_loose else found
 
     return tuple(
         replace(

@@ -38,7 +38,7 @@ class Marks:
     def __init__(
         self, equations: Sequence[Equation], module: Module, reads: Sequence[set[int]]
     ) -> None:
-        self._equations, self._module, self._producers = equations, module, reads
+        self._equations, self.module, self._producers = equations, module, reads
         # XLA may cut a path's head where it inlines a computation. Of a function that
         # is called twice it cannot be told then which call it was.
         self._by_tags: dict[tuple[int, ...], list[int]] = {}
@@ -90,8 +90,8 @@ class Marks:
             self._constant[raw.name] = False  # until its inputs are known
             names = raw.inputs
             if raw.opcode == "parameter":
-                names = tuple(filter(None, [self._module.names.get(raw.name)]))
-            inputs = [self._module.by_name.get(name) for name in names]
+                names = tuple(filter(None, [self.module.names.get(raw.name)]))
+            inputs = [self.module.by_name.get(name) for name in names]
             self._constant[raw.name] = raw.opcode in ("constant", "iota") or (
                 bool(inputs)
                 and raw.opcode not in CONTROL
@@ -108,7 +108,7 @@ class Marks:
 
     def _is_combiner(self, raw: Raw) -> bool:
         """Say whether it is in the computation of a reduction or a sort."""
-        module = self._module
+        module = self.module
         return raw.inside != module.entry and raw.inside not in module.callers
 
     # --- inference ----------------------------------------------------------------
@@ -203,14 +203,14 @@ class Marks:
 
     def _readers(self, raw: Raw) -> Iterator[Raw]:
         """The instructions that read a value, inside fusions as well."""
-        for user in self._module.users.get(raw.name, []):
+        for user in self.module.users.get(raw.name, []):
             if user.opcode != "fusion":
                 yield user
                 continue
-            for one in self._module.computations.get(user.called()[0][1], []):
-                if self._module.names.get(one.name) == raw.name:
-                    yield from self._module.users.get(one.name, [])
-        caller = self._module.callers.get(raw.inside)
+            for one in self.module.computations.get(user.called()[0][1], []):
+                if self.module.names.get(one.name) == raw.name:
+                    yield from self.module.users.get(one.name, [])
+        caller = self.module.callers.get(raw.inside)
         if raw.is_root and caller is not None and caller.opcode == "fusion":
             yield from self._readers(caller)
 
@@ -218,14 +218,14 @@ class Marks:
 
     def unexplained(self) -> Iterator[Raw]:
         """The instructions that run and that no equation is known for."""
-        for raw in self._module.instructions():
+        for raw in self.module.instructions():
             if self._is_combiner(raw) or raw.opcode in CONTROL | {"fusion"}:
                 continue
             is_constant = self.is_constant(raw)
             known = self.of(raw) if is_constant else self.work(raw)
             # A constant spread over an array is the constant itself, in a fusion.
             if raw.opcode == "broadcast" and is_constant:
-                is_shown = raw.is_root or raw.inside == self._module.entry
+                is_shown = raw.is_root or raw.inside == self.module.entry
             else:
                 is_shown = not self._is_product_part(raw)
             # A clamp bears the name of one of the two bounds that it may be made of.
@@ -234,7 +234,7 @@ class Marks:
 
     def _is_product_part(self, raw: Raw) -> bool:
         """Whether it multiplies what a product adds up: XLA splits small ones so."""
-        users = self._module.users.get(raw.name, []) if raw.opcode == "multiply" else []
+        users = self.module.users.get(raw.name, []) if raw.opcode == "multiply" else []
         sums = [i for user in users if user.opcode == "reduce" for i in self.of(user)]
         return any(self._equations[i].primitive == "dot_general" for i in sums)
 

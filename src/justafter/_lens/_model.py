@@ -61,13 +61,13 @@ class Equation:
         expression: the text of that expression; None where there is no source.
         scope: transformations and named scopes around it, such as
             ``"transpose(jvp())"`` for the backward pass.
-        fate: ``"kernel"`` if kernels compute it; ``"view"`` if what XLA records of it
-            costs nothing at run time (a bitcast, a loop's frame); ``"folded"`` if that
-            is a constant in the compiled program; ``"unused"`` if nothing needs its
-            result; ``"gone"`` if XLA records nothing of it and no other instruction can
-            be its work (it was merged with an equal one, or simplified away);
-            ``"unknown"`` if one can, and XLA kept no record of which; ``"wrapper"`` if
-            it holds equations and does nothing itself.
+        fate: ``"kernel"`` if kernels compute it; ``"view"`` if what is left of it costs
+            nothing at run time (a bitcast, a loop's frame); ``"folded"`` if that is a
+            constant in the compiled program; ``"unused"`` if nothing needs its result;
+            ``"gone"`` if XLA records nothing of it and no kernel can be its work (it
+            was merged with an equal one, simplified away, or is a bitcast that bears
+            another's mark); ``"unknown"`` if one can, and XLA kept no record of which;
+            ``"wrapper"`` if it holds equations and does nothing itself.
         kernels: indices into ``Lens.kernels``.
         fixed: True if it depends on no argument.
         parent: index of the equation that holds it (a ``scan``, say), or None.

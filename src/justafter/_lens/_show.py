@@ -16,7 +16,7 @@ FATES = {
     "view": "no work",
     "folded": "gone: a constant by now",
     "unused": "gone: result unused",
-    "gone": "gone: merged or simplified away",
+    "gone": "gone: merged, simplified away, or a bitcast of another's",
     "unknown": "cannot tell: XLA kept no record",
     "wrapper": "",
 }

@@ -11,7 +11,7 @@ from importlib.metadata import version
 import jax
 
 from .. import _table
-from ._spread import Spread
+from ._spread import FEWEST, Spread
 
 _UNITS = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
 STAGES = ("trace", "lower", "compile", "first", "steady")
@@ -79,18 +79,17 @@ class Measurement(_table.Shown):
 
     def __getattr__(self, name: str) -> Spread:
         """The `Spread` of a stage: ``m.compile`` is ``m.stages["compile"]``."""
-        if name not in STAGES:
-            raise AttributeError(f"a Measurement has no attribute {name!r}")
-        if name in self.stages:
-            return self.stages[name]
-        known = ", ".join(self.stages)
-        text = f"{self.name} has no stage {name!r} here; there are: {known}"
-        raise AttributeError(text)
+        known = self.stages if name in STAGES else {}
+        if name in known:
+            return known[name]
+        stages = f"; of the stages there are: {', '.join(known)}" * bool(known)
+        raise AttributeError(f"a Measurement has no attribute {name!r} here{stages}")
 
     def _parts(self) -> tuple[str, list[_table.Row], list[str]]:
         rows = [("stage", "median", "95% interval", "minimum", "runs")]
         for name, one in self.stages.items():
-            interval = _seconds(one.least, one.most)
+            # Fewer samples give no such interval: all that there are.
+            interval = "all: " * (one.samples < FEWEST) + _seconds(one.least, one.most)
             interval = "one call" if one.samples == 1 else interval
             label = "first call" if name == "first" else name
             times = _seconds(one.median), interval, _seconds(one.minimum)

@@ -160,18 +160,19 @@ def _once(fresh: Any, runner: Runner) -> Iterator[tuple[str, float]]:
 class Measure:
     """Time a function so that the number can be trusted.
 
-    It waits for the result, warms up, and repeats until the median is known to
-    `precision`, or the budget is spent. The stages of a jitted function are taken on
-    new jits of the same function with the same options. Where a function donates its
-    inputs, each call gets a copy, made outside the timing.
+    It waits for the result, warms up, and repeats for half of the budget, or for all
+    of it where the median is not yet known to `precision`. The stages of a jitted
+    function are taken on new jits of the same function with the same options. Where a
+    function donates its inputs, each call gets a copy, made outside the timing.
 
     Args:
         fn: any function: jitted, plain Python, NumPy.
         *args: its arguments; `**kwargs` likewise.
         precision: half the width of the 95% interval for the median, relative to it,
-            at which to stop.
-        budget: seconds to spend on the steady state at most, and half as much on
-            repeating the stages. A function slower than that still runs a few times.
+            that is enough.
+        budget: seconds for the steady state, after a warm-up of about a tenth of it;
+            the stages are repeated for half as long. A function slower than that still
+            runs a few times, and each stage twice.
 
     Raises:
         TypeError: `fn` is not callable, or has a parameter named like an option.
@@ -249,9 +250,9 @@ def _check(candidates: Mapping[str, Any], options: dict[str, Any]) -> None:
                 "Pass the function and its arguments apart: measure(f, x), not "
                 "measure(f(x))"
             )
-        signature, own = _functions.signature_of(fn), _functions.name_of(fn)
+        own = _functions.name_of(fn)
         for name in options:
-            if signature and name in signature.parameters:
+            if name in _functions.parameters(fn):
                 raise TypeError(
                     f"{own} has a parameter named {name!r}, which is an option of "
                     f"measure: wrap the call, measure(lambda: {own}(...))"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import time
 import types
@@ -141,7 +142,10 @@ def _way_to_wait(result: Any) -> tuple[Wait, str]:
         for path in paths:
             _wait_for(reach(result, path))
 
-    lazy = next((one for _, one in inside if is_lazy(one)), None)
+    unrun = (
+        one for _, one in inside if is_lazy(one) and not isinstance(one, io.IOBase)
+    )
+    lazy = next(unrun, None)
     if lazy is not None:
         where = "" if lazy is result else " inside"
         kind = type(lazy).__name__

@@ -6,6 +6,7 @@ import functools
 import inspect
 import io
 import operator
+import sys
 import types
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
@@ -44,10 +45,11 @@ def is_concrete(value: Any) -> bool:
 
 
 def is_lazy(value: Any) -> bool:
-    """Whether a value is work that is still to be done; a file is not."""
-    if inspect.iscoroutine(value) or inspect.isasyncgen(value):
-        return True
-    return isinstance(value, Iterator) and not isinstance(value, io.IOBase)
+    """Whether a value is work still to be done; of files, those open to read alone."""
+    if isinstance(value, io.IOBase):
+        return not value.closed and not value.writable()
+    is_async = inspect.iscoroutine(value) or inspect.isasyncgen(value)
+    return is_async or isinstance(value, Iterator)
 
 
 def _inside(value: Any) -> Iterator[Callable[[Any], Any]]:
@@ -124,9 +126,21 @@ def _left(value: Any) -> int | None:
     """How much a container or an iterator still has, as far as it says."""
     if isinstance(value, _COUNTED):
         return len(value)
+    if isinstance(value, io.IOBase):
+        return _to_read(value)
     if inspect.isgenerator(value):
         return int(value.gi_frame is not None)
     return operator.length_hint(value, 1) if is_lazy(value) else None
+
+
+def _to_read(file: Any) -> int | None:
+    """How much is left in a file that is read, counted from its place."""
+    try:
+        if isinstance(file, io.BytesIO | io.StringIO):
+            return len(file.getvalue()) - file.tell()
+        return sys.maxsize - file.tell() if is_lazy(file) else None
+    except (OSError, ValueError):  # closed, or without a place
+        return None
 
 
 class State:
@@ -141,6 +155,8 @@ class State:
                 if is_concrete(one):
                     get = functools.partial(reach, root, path)
                     self._arrays.append((get, one))
+                elif path and isinstance(one, io.IOBase):
+                    continue  # of an object, which may look for its own place
                 elif (size := _left(one)) is not None:
                     self._sizes.append((name, one, size))
 

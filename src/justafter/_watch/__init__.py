@@ -28,7 +28,8 @@ def watch(
     Args:
         only: count these functions and no other.
         max_traces: raise :class:`RetraceError`, with the reason, in the call that
-            would trace a function more often than this.
+            would trace a function more often than this; not for those that a library
+            jits inside, unless `only` names them.
 
     Raises:
         TypeError: `only` is no function.

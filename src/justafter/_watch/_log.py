@@ -117,14 +117,33 @@ def _same(a: Any, b: Any) -> bool:
     return a is b or (methods and bool(a == b))
 
 
+def _at_home(fun: Any) -> list[Any]:
+    """The layers of what JAX has under the name of one of its functions."""
+    found = identity(fun)
+    known: Any = sys.modules.get(found.module) if found.is_jax else None
+    for name in found.qualname.split("."):
+        known = getattr(known, name, None)
+    return list(_functions.layers(known))
+
+
 def _is_readers(fun: Any) -> bool:
     """Whether a function of JAX's was jitted by the reader, and not by JAX itself."""
-    plain = _functions.unjitted(fun)
-    known: Any = sys.modules.get(getattr(plain, "__module__", ""))
-    for name in getattr(plain, "__qualname__", "").split("."):
-        known = getattr(known, name, None)
-    is_own = known is not fun and known is not plain
+    known = _at_home(fun)
+    if any(one is fun for one in known):
+        is_own = known[0] is not fun
+    else:
+        is_own = _functions.inner(fun) is None  # no transformation and no object
     return not is_own and _events.is_called_by_reader()
+
+
+def _is_readers_jit(fun: Any) -> bool:
+    return _functions.is_jitted(fun) and all(one is not fun for one in _at_home(fun))
+
+
+def _root(fun: Any) -> Any:
+    """The function whose runs count for a function: what its innermost jit is of."""
+    jits = [one for one in _functions.layers(fun) if _is_readers_jit(one)]
+    return getattr(jits[-1], "__wrapped__", None) or fun if jits else fun
 
 
 def _is_wrapper(fun: Any) -> bool:
@@ -185,7 +204,7 @@ class Log(_table.Shown, Mapping[str, Record]):
         self._lock = threading.RLock()
         # Of one code, a record for each living object whose method it is.
         self._records: dict[Any, list[tuple[Callable[[], Any], Record]]] = {}
-        self._only = None if only is None else [_functions.unjitted(f) for f in only]
+        self._only = None if only is None else [*map(_root, only)]
         self._max_traces = max_traces
         self._order: list[Record] = []
         self._reference: Callable[[], Any] | None = None
@@ -227,7 +246,8 @@ class Log(_table.Shown, Mapping[str, Record]):
                     lambda: [*map(signature_of, _events.earlier_calls(call))]
                 )
                 record._signatures.extend(earlier or ())
-            if self._max_traces is not None and record.traces >= self._max_traces:
+            is_bound = self._only is not None or not record.library
+            if is_bound and self._max_traces and record.traces >= self._max_traces:
                 reasons = self._explained(record, call, False)[1]
                 where, count = _place(), record.traces
                 raise RetraceError(
@@ -252,11 +272,8 @@ class Log(_table.Shown, Mapping[str, Record]):
 
         Where a jitted function is inside, the log counts that function's runs alone.
         """
-        found = self._wanted(call.fun, call.args)
-        if found is None or (found.is_jax and self._only is None):
-            return found
-        is_around = any(map(_functions.is_jitted, _functions.layers(call.fun)))
-        return None if is_around else found
+        is_around = any(map(_is_readers_jit, _functions.layers(call.fun)))
+        return None if is_around else self._wanted(call.fun, call.args)
 
     def _explained(
         self, record: Record, call: _events.JitCall, raised: bool
@@ -294,9 +311,8 @@ class Log(_table.Shown, Mapping[str, Record]):
             return (defined or traced)[-1]
         if self._only is not None:
             return None
-        if path and _functions.is_library(path) and not _functions.package_of(path):
-            path = ""
-        if run is not None and not path:
+        is_jaxs = _functions.is_library(path) and not _functions.package_of(path)
+        if run is not None and (is_jaxs or not path):
             self.eager[name] += 1
             return None
         found = Identity(name, name, "", (path, line, name), path)
@@ -382,7 +398,7 @@ class Log(_table.Shown, Mapping[str, Record]):
         )
 
     def _of_function(self, fun: Fun) -> Record:
-        mine = identity(_functions.unjitted(fun))
+        mine = identity(_root(fun))
         with self._lock:
             entries = self._records.get(mine.key, [])
         same = [r for owner, r in entries if owner() is mine.owner]

@@ -97,6 +97,4 @@ class Record:
             return (DERIVED if self.compiled or self.history else FIRST,)
         before = next((one for one in reversed(known[-1].placed) if one), None)
         known[-1].placed.append(places)
-        if before is None:
-            return (DERIVED,)
-        return (why_moved(places, before) or DROPPED,)
+        return ((why_moved(places, before) or DROPPED) if before else DERIVED,)

@@ -61,11 +61,7 @@ def why(new: Signature, earlier: Sequence[Signature]) -> tuple[Reason, ...]:
     # Nearest: the fewest kinds of difference; among equals, the latest.
     found = [(tuple(_differences(new, old)), old) for old in reversed(same)]
     reasons, nearest = min(found, key=lambda pair: len(pair[0]))
-    if reasons:
-        return reasons
-    if nearest.raised:
-        return (RAISED,)
-    return (DROPPED,)
+    return reasons or (RAISED if nearest.raised else DROPPED,)
 
 
 def _differences(new: Signature, old: Signature) -> Iterator[Reason]:

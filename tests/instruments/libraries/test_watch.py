@@ -105,8 +105,11 @@ def test_a_library_is_one_line_of_the_table():
         return diffrax.diffeqsolve(term, diffrax.Tsit5(), 0.0, 1.0, 0.1, y).ys
 
     solver = jax.jit(solve)
-    with watch() as log:
+    with watch(max_traces=1) as log:  # which holds for `solve`
         solver(jnp.ones(2))
+        with pytest.raises(RetraceError, match="solve would be traced again"):
+            solver(jnp.ones(3))
+    assert log.traces > len(log)  # Equinox makes some of its functions anew
     lines = [line for line in repr(log).splitlines() if not line.startswith("  ")]
     assert len(lines) <= 6, repr(log)
     assert any(line.startswith("equinox: ") for line in lines)
