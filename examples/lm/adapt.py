@@ -8,6 +8,7 @@ of two thin ones, which alone are trained. The text is the prose of Python's ref
 import argparse
 import json
 from functools import partial
+from math import inf
 from pathlib import Path
 
 import jax
@@ -63,6 +64,7 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     require(args.rank >= 1 and args.steps >= 1, "--rank and --steps are at least 1")
+    require(0 < args.rate < inf, "--rate has to be above 0, and finite")
     require(0 <= args.seed < 2**31, "--seed has to be from 0 to 2**31 - 1")
     if args.output.exists():
         stop(f"{args.output} is there already: give another folder, or remove it.")

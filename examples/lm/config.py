@@ -10,6 +10,7 @@ import json
 import sys
 import tomllib
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import NoReturn
 
@@ -72,7 +73,8 @@ class Config:
             f"--vocab {self.vocab} has to be from 257, for each byte and the end of a "
             "document, to 65536",
         )
-        require(self.rate > 0, "--rate has to be above 0")
+        require(self.threads >= 0, "--threads has to be at least 0")
+        require(0 < self.rate < inf, "--rate has to be above 0, and finite")
         require(
             self.width % (2 * self.heads) == 0,
             f"--width {self.width} is not divisible by twice --heads {self.heads}",

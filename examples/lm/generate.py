@@ -58,6 +58,9 @@ def functions(graph):
 
 def encode(tokenizer, prompts, context, new):
     """Prompts as tokens (b, context), padded behind, and their lengths (b,)."""
+    for text in prompts:
+        is_text = not any("\ud800" <= letter <= "\udfff" for letter in text)
+        require(is_text, f"The prompt {text[:20]!r} is not UTF-8: give text.")
     ids = [[0, *each.ids] for each in tokenizer.encode_batch(list(prompts))]
     tokens = np.zeros((len(ids), context), np.int32)
     for row, prompt, text in zip(tokens, ids, prompts, strict=True):

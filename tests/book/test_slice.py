@@ -183,6 +183,28 @@ PAGES = {
         ["import math", "from __future__ import annotations\nprint(math)"],
         ["from __future__ import annotations", "import math", "print(math)"],
     ),
+    "what a clock times": (
+        [
+            "from time import time\nstart = time()\nx = 1\ntook = time() - start",
+            "start = time()\ny = 2\nend = time()\nz = 3",
+            "print(end - start)",
+        ],
+        [
+            *("from time import time", "start = time()", "y = 2", "end = time()"),
+            "print(end - start)",
+        ],
+    ),
+    "what a clock times over cells": (
+        [
+            "import time\nt0 = time.perf_counter()\nx = 1",
+            "y = 2",
+            "print(time.perf_counter() - t0)",
+        ],
+        [
+            *("import time", "t0 = time.perf_counter()", "x = 1", "y = 2"),
+            "print(time.perf_counter() - t0)",
+        ],
+    ),
     "comments": (
         ["# two\n# lines\nx = 1  # one\n\n# about y\ny = 2", "# all\nprint(x)\n# end"],
         ["# two", "# lines", "x = 1  # one", "# all", "print(x)", "# end"],

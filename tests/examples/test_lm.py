@@ -992,6 +992,8 @@ def test_devices_that_do_not_divide(devices: int, more: dict, says: str):
         ({"vocab": 256}, "--vocab 256 has to be from 257"),  # no token for each byte
         ({"vocab": 2**16 + 1}, "--vocab 65537 has to be from 257"),  # beyond uint16
         ({"rate": 0.0}, "--rate has to be above 0"),
+        ({"rate": float("inf")}, "--rate has to be above 0, and finite"),
+        ({"threads": -1}, "--threads has to be at least 0"),
     ],
 )
 def test_sizes_that_do_not_fit(more: dict, says: str):
@@ -1024,12 +1026,22 @@ def test_a_file_of_options(text: str, says: str, tmp_path: Path):
     )
 
 
-def test_a_prompt_longer_than_the_context(config: Any, prepared: dict):
+@pytest.mark.parametrize("rate", ["nan", "inf", "0"])
+def test_adapters_need_a_rate(rate: str, monkeypatch: pytest.MonkeyPatch):
+    from lm import adapt
+
+    monkeypatch.setattr("sys.argv", ["adapt", "run", "--rate", rate])
+    assert refusal(adapt.main) == "--rate has to be above 0, and finite"
+
+
+def test_a_prompt_that_does_not_fit(config: Any, prepared: dict):
     from lm import corpus, generate
 
     tokenizer = corpus.tokenizer_of(config.corpus, prepared["tokenizer"])
     said = refusal(generate.encode, tokenizer, ["import x\n" * 20], 32, 8)
     assert "more than the context of 32: shorten it" in said
+    said = refusal(generate.encode, tokenizer, ["a", "b\udcff"], 32, 8)
+    assert said == "The prompt 'b\\udcff' is not UTF-8: give text."
 
 
 def test_nothing_to_generate_from(tmp_path: Path):

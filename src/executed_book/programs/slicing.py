@@ -13,15 +13,19 @@ earlier cells.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from ..names import bound_names, imports, looked_up, root_name
+from ..names import Code, bound_names, imports, looked_up, root_name
 from . import libraries
 from .cells import SourceCell, parse
 from .following import Follower
 from .things import Effects, Mask, page_scope
+
+#: What reads a clock; the difference of two readings is the time of what runs between.
+_CLOCK = re.compile(r"\b(?:time|perf_counter|monotonic|process_time)(?:_ns)?\(\)")
 
 
 class NoFaithfulProgram(Exception):
@@ -74,6 +78,7 @@ class Page:
         self.effects: list[Effects] = []
         self._scope = page_scope()
         self._named: list[Mask] = []
+        self._begun: Statement | None = None  # the first reading of a clock
         for k, cell in enumerate(self.cells):
             self._named.append(self._declared_needs(cell.source))
             for node in cell.nodes:
@@ -203,6 +208,18 @@ class Page:
         )
         self.statements.append(statement)
         self.effects.append(self._follow(statement) if statement.runs else Effects())
+        text = "\n".join(cell.lines[first - 1 : last])
+        if statement.runs and not isinstance(node, Code) and _CLOCK.search(text):
+            self._time(statement, is_difference=" - " in text)
+
+    def _time(self, statement: Statement, is_difference: bool) -> None:
+        """Have a reading of a clock need all that ran since timing began."""
+        begun = self._begun
+        if begun is None or (not is_difference and statement.names & begun.names):
+            self._begun = statement
+            return
+        for timed in self.statements[begun.index + 1 : statement.index]:
+            self.effects[statement.index].needs |= timed.runs << timed.index
 
     def _follow(self, statement: Statement) -> Effects:
         scope = self._scope
