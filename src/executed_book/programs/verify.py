@@ -343,14 +343,15 @@ def _repair(
         _note(offer, files=files)
         return
     long = attempt(above)
-    if long.ended_well and short.is_good_but(long.other):
-        _note(offer, unstable=long.other, files=files)
+    # An output that differs even after all statements above varies from run to run.
+    unstable = long.other
+    if (long.ended_well or long.problem is None) and short.is_good_but(unstable):
+        _note(offer, unstable=unstable, files=files)
         return
     if long.problem is None:
-        # An output that differs even after all statements above varies from run to run.
-        unstable, size = long.other, 0
+        size = 1
         while size < len(above) and not attempt(above[:size]).is_good_but(unstable):
-            size = 2 * size or 1
+            size *= 2
         _note(offer, sorted(above[:size]), unstable, files)
         return
     word = NEEDS_FILES if long.lacks_files else DIFFERS
