@@ -29,7 +29,7 @@ from .model import Chapter, Executed, to_plain
 from .plurals import counted
 from .programs.snippets import Snippets, needed_cells, snippets_of
 from .programs.verdicts import Verdicts
-from .programs.verify import Offer, count, offers_of, settled, unverified
+from .programs.verify import Offer, offers_of, settled, unverified
 from .reading.chapters import Reading
 from .reading.pages import read_pages
 from .running.chapters import ChapterTask, Finished, source_date
@@ -89,9 +89,10 @@ class Book:
     unbound: list[PageError] = field(default_factory=list)
     counts: Counts = field(default_factory=Counts)
 
-    def count_programs(self) -> str:
-        """How many of the programs have been run by themselves, in words."""
-        return count([offer for some in self.offers.values() for offer in some])
+    @property
+    def all_offers(self) -> list[Offer]:
+        """What all pages offer."""
+        return [offer for offers in self.offers.values() for offer in offers]
 
     def count_cells(self) -> str:
         """How many cells there are, in words."""

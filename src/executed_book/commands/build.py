@@ -14,6 +14,7 @@ from pathlib import Path
 from ..book import Book, execute
 from ..errors import BookError
 from ..plurals import counted
+from ..programs.verify import count
 from ..running.progress import Progress
 from ..settings import Settings
 from .publish import Site
@@ -42,8 +43,8 @@ def build(
         if book.errors:
             raise BookError(_report(book))
         progress.note(book.count_cells())
-        if any(book.offers.values()):
-            progress.note(book.count_programs())
+        if book.all_offers:
+            progress.note(count(book.all_offers))
         for note in _notes(book):
             progress.note(note)
         rendering = Rendering(config, site.work, settings.source, overrides or {})
