@@ -122,15 +122,7 @@ def execute(
         BookError: there is no such folder, or JAX does not start at all.
         KeyboardInterrupt: as pressed; running chapters have been ended.
     """
-    building = _Building(settings, progress, choose, ready, while_starting)
-    return building.build(run_missing=True)
-
-
-def book_from_cache(settings: Settings) -> tuple[Book, bool]:
-    """The book as far as it has been executed, and whether that is all of it."""
-    building = _Building(settings, Progress())
-    book = building.build(run_missing=False)
-    return book, not building.missing
+    return _Building(settings, progress, choose, ready, while_starting).build()
 
 
 @dataclass
@@ -139,9 +131,9 @@ class _Building:
 
     settings: Settings
     progress: Progress
-    choose: Callable[[Chapter], Chapter | None] = lambda chapter: chapter
-    ready: Callable[[Executed], None] = lambda executed: None
-    while_starting: Callable[[], None] = lambda: None
+    choose: Callable[[Chapter], Chapter | None]
+    ready: Callable[[Executed], None]
+    while_starting: Callable[[], None]
 
     def __post_init__(self) -> None:
         settings = self.settings
@@ -153,19 +145,16 @@ class _Building:
         self.programs = Store(settings.cache / "snippets", settings.project)
         self.assertions = Store(settings.cache / "assertions", settings.project)
         self.executed: dict[str, Executed] = {}
-        self.missing: list[Chapter] = []
 
-    def build(self, run_missing: bool) -> Book:
+    def build(self) -> Book:
         self._read()
         self.runs = KeptRuns(self.settings)
         source_date()
-        self._load_runs()
-        if run_missing:
-            with self.progress.chapters(
-                self.chapters, {chapter.docname for chapter in self.missing}
-            ):
-                if self.missing:
-                    self._run(self.missing)
+        missing = self._load_runs()
+        names = {chapter.docname for chapter in missing}
+        with self.progress.chapters(self.chapters, names):
+            if missing:
+                self._run(missing)
         if not self.settings.source.is_dir():
             raise BookError(
                 f"{os.path.relpath(self.settings.source)}: was removed while the book"
@@ -211,14 +200,17 @@ class _Building:
         chapters = [c for c in map(self.choose, chapters) if c is not None]
         self.chapters = chapters
 
-    def _load_runs(self) -> None:
+    def _load_runs(self) -> list[Chapter]:
+        """Take the runs that are kept; the chapters that have none."""
+        missing = []
         for chapter in self.chapters:
             executed = self.runs.load(chapter)
             if executed is None:
-                self.missing.append(chapter)
+                missing.append(chapter)
             else:
                 self.executed[chapter.docname] = executed
                 self.ready(executed)
+        return missing
 
     # -- running what is missing
 

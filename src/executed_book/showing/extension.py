@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,12 +17,13 @@ from sphinx.environment import BuildEnvironment
 from sphinx.errors import SphinxError
 from sphinx.util import logging
 
-from ..book import Book, ExecutedPage, book_from_cache
+from ..book import Book, ExecutedPage, execute
 from ..checking.receipts import Counts
 from ..errors import BookError, raise_all
 from ..files import digest, file_digest, write_whole
 from ..model import Chapter
 from ..reading.chapters import read_page
+from ..running.progress import Progress
 from ..settings import OPTIONS, PREFIX, Settings, from_text, settings_of
 from .images import setup_images
 from .notebook import Notebook, notebook_of, stored_notebook, unexecuted_notebook
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
 #: What a page was made of: the time of its file, and the seal of its run if it has one.
 Seal = tuple[int, str | None]
-
-_SEE_ABOVE = "chapters failed: see above; nothing was rendered"
 
 #: What a page asks of its own kernel; kept on the application by `Showing`.
 _ATTRIBUTE = "_executed_book"
@@ -293,32 +291,14 @@ def _settings(app: Sphinx) -> Settings:
 
 
 def _executed(app: Sphinx) -> Book:
-    """The book with all its chapters executed, in a process apart where need be.
+    """The book with all its chapters executed.
 
     Raises:
         BookError: something is wrong with the book, or with how it is built.
     """
-    settings = _settings(app)
-    book, is_whole = book_from_cache(settings)
-    if not is_whole and not book.errors:
-        _execute_apart(app, settings)
-        book, is_whole = book_from_cache(settings)
+    book = execute(_settings(app), Progress())
     raise_all(book.errors)
-    if not is_whole:
-        raise BookError(_SEE_ABOVE)
     return book
-
-
-def _execute_apart(app: Sphinx, settings: Settings) -> None:
-    """Run the chapters in a process of their own: this one is full of Sphinx."""
-    command = [sys.executable, "-m", "executed_book", "execute"]
-    command += ["--source", str(settings.source), "--cache", str(settings.cache)]
-    command += ["--config", str(app.confdir)]
-    for name, value in app.config.overrides.items():
-        text = ",".join(value) if isinstance(value, list) else value
-        command.append(f"-D{name}={text}")
-    if subprocess.run(command, check=False).returncode:
-        raise BookError(_SEE_ABOVE)
 
 
 def _name_plainly(buttons: list[dict[str, Any]]) -> None:
