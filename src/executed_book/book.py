@@ -4,13 +4,12 @@ Chapters whose kept run still holds are taken from the store. The others run in 
 processes, as many at once as the settings say, the longest first.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 from .checking.elsewhere import Record, recorded_elsewhere, records_of
 from .checking.pins import check_pins
@@ -52,7 +51,7 @@ class ExecutedPage:
     snippets: Snippets
     records: dict[int, list[Record]] = field(default_factory=dict, hash=False)
 
-    def with_text(self, chapter: Chapter) -> ExecutedPage:
+    def with_text(self, chapter: Chapter) -> Self:
         """The same results on a page whose text, but not its code, is another."""
         executed = dataclasses.replace(self.executed, chapter=chapter)
         return dataclasses.replace(self, executed=executed)

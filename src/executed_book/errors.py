@@ -1,7 +1,5 @@
 """What can be wrong with a page or a build, said in one form."""
 
-from __future__ import annotations
-
 import difflib
 import os
 from collections.abc import Iterable, Sequence

@@ -4,8 +4,6 @@ A `Chapter` is the content of a file; a `Run` is the result of executing it. `Ex
 pairs each cell with its result, once, and is what everything later looks at.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import datetime
 import functools
@@ -13,7 +11,7 @@ import re
 from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, Self, TypedDict
 
 from .errors import PageError
 
@@ -133,7 +131,7 @@ class Chapter:
         """The code cells."""
         return tuple(part for part in self.parts if isinstance(part, Cell))
 
-    def with_cells(self, numbers: Container[int], **changes: Any) -> Chapter:
+    def with_cells(self, numbers: Container[int], **changes: Any) -> Self:
         """The chapter with these fields of these cells replaced."""
         parts = (
             dataclasses.replace(part, **changes)

@@ -1,7 +1,5 @@
 """What names code binds, and what names it looks up, told from its syntax."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import re

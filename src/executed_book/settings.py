@@ -1,7 +1,5 @@
 """The options of a build, each declared once, and what they come to together."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What cells gave in other places: on a GPU, or with another JAX, while it holds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher

@@ -5,12 +5,11 @@ the page computed. The value of a name is either written on the page, or live: c
 by something. What cannot be told is live.
 """
 
-from __future__ import annotations
-
 import ast
 import builtins
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Self
 
 from ..names import Code, bound_names, free_names, imports, looked_up, own_names, parsed
 
@@ -110,10 +109,10 @@ class _Flow:
                 self.shared |= free_names(inner) - self.modules - _BUILTINS
         self.live |= self.shared
 
-    def _inside(self, code: Code) -> _Flow:
+    def _inside(self, code: Code) -> Self:
         """The flow in a function or a class, whose own names may hold anything."""
         codes = (inner for inner in ast.walk(code) if isinstance(inner, Code))
-        return _Flow(self.known, self.live.union(*map(own_names, codes)))
+        return type(self)(self.known, self.live.union(*map(own_names, codes)))
 
     def judge(self, node: ast.AST, within: ast.stmt) -> bool | None:
         """Whether an assertion can fail; None for any other part of a statement."""

@@ -3,8 +3,6 @@
 Accepting new outputs is a step of its own: the command `pin`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from pathlib import Path
 

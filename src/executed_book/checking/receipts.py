@@ -1,11 +1,10 @@
 """Sentences and the checks that they name: what must hold, and how many there are."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from sphinx.util.matching import Matcher
 
@@ -41,9 +40,9 @@ class Counts:
     lines: int = 0
     lines_bound: int = 0
 
-    def __add__(self, other: Counts) -> Counts:
+    def __add__(self, other: Self) -> Self:
         mine, theirs = dataclasses.astuple(self), dataclasses.astuple(other)
-        return Counts(*(a + b for a, b in zip(mine, theirs, strict=True)))
+        return type(self)(*(a + b for a, b in zip(mine, theirs, strict=True)))
 
     def __str__(self) -> str:
         return (

@@ -1,7 +1,5 @@
 """What must hold of every executed chapter, whether it ran now or was kept."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os

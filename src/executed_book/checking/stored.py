@@ -16,8 +16,6 @@ are in files beside, each named below the text that stands for it:
     @ jit-3-1.svg
 """
 
-from __future__ import annotations
-
 import base64
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator

@@ -5,8 +5,6 @@ replaced as a whole, by a build that finished; whatever goes wrong, the previous
 still stands.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`pin`: accepting the outputs as they are now, and showing what changed."""
 
-from __future__ import annotations
-
 import dataclasses
 import difflib
 from collections.abc import Iterator

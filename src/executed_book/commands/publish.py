@@ -5,8 +5,6 @@ absent, or a site whose every file a build wrote. Where the system can swap two 
 in one step, there is no moment without a site.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import errno

@@ -5,8 +5,6 @@ the page is done. A cell that fails here costs its own record and those of the c
 that need it; one that ends the whole process costs those of its chapter.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import re
 import subprocess

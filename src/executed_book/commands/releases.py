@@ -4,8 +4,6 @@ It is written from what is stored below `outputs/cells`: the difference of each 
 accepted outputs and of what `record` stored of it on a CPU with another release.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Running Sphinx in a work folder, on a book that has been executed already."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import logging

@@ -1,7 +1,5 @@
 """`verify`: run the programs of the pages by themselves, and keep what they gave."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Collection

@@ -1,7 +1,5 @@
 """One cell of a page: what the book knows of it, and its statements."""
 
-from __future__ import annotations
-
 import ast
 import itertools
 import re

@@ -9,8 +9,6 @@ Calls of the page's own functions are followed into their bodies. The tables in
 buffers, is not followed: there a cell says what it needs.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterable, Iterator
 

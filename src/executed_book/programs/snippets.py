@@ -1,7 +1,5 @@
 """Programs for the pages: the text that each cell's second button copies."""
 
-from __future__ import annotations
-
 import functools
 import os
 import re

@@ -1,7 +1,5 @@
 """Reading one page as a chapter, and everything that is wrong with it."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field

@@ -6,8 +6,6 @@ one that compares ("3.2× faster"). A bound in words ("at least five times
 faster") is prose, and a check asserts it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path

@@ -5,8 +5,6 @@ A sentence names the check that would fail if it were false by a role after it:
 says so: ``{no-check}`definition` ``.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """Running chapters: from what stands on a page to what executing it gave."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """What a run depends on, as text to compare: versions, variables, files, ourselves."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import importlib.metadata

@@ -1,7 +1,5 @@
 """The platform that chapters run on: whether JAX starts there, with which devices."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

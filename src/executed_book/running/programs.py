@@ -1,7 +1,5 @@
 """Running whole programs, each by itself, as `python program.py` would."""
 
-from __future__ import annotations
-
 import json
 import time
 from dataclasses import dataclass

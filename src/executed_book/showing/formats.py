@@ -5,8 +5,6 @@ links lead to the site. Of a notebook the code is the chapter's, and the outputs
 those of its run.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

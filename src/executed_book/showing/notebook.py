@@ -1,7 +1,5 @@
 """An executed chapter as the notebook that MyST-NB renders."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator

@@ -4,8 +4,6 @@ Without scripts a tick is a link to the check, which the browser unfolds. The sc
 beside this module shows the check at the tick.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import html
 import textwrap

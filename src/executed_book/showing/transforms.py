@@ -1,7 +1,5 @@
 """What is done to a page's document once MyST-NB has read it."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Values that a run computed, where the text of a page names their expressions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from docutils import nodes
