@@ -5,8 +5,6 @@ The phone is Lighthouse's: a processor four times slower than this one, and a ne
 `python -m tests.bench.bench_pages _build/html OTHER`.
 """
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import shutil

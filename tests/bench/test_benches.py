@@ -1,7 +1,5 @@
 """Each bench runs, at its smallest."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

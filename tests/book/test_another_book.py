@@ -1,7 +1,5 @@
 """A book that is not ours: its own layout and tags, with nothing but the extension."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

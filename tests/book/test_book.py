@@ -1,7 +1,5 @@
 """What has run is taken as it was kept; what a page shows and needs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

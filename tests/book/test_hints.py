@@ -1,7 +1,5 @@
 """The way out that an error names is one: each is followed, and the page builds."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

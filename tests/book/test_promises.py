@@ -1,7 +1,5 @@
 """What MyST-NB and IPython have works here, or is refused in one line."""
 
-from __future__ import annotations
-
 import re
 import sys
 import zlib

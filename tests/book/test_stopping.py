@@ -1,7 +1,5 @@
 """Whatever stops a build, the site stands, and nothing hangs or is left behind."""
 
-from __future__ import annotations
-
 import re
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """What readers take away is run, and what it showed is kept."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 from pathlib import Path

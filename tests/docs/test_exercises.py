@@ -1,7 +1,5 @@
 """Exercises are unsolved as handed out, and their solutions pass."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable, Iterator
 from dataclasses import replace

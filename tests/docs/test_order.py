@@ -6,8 +6,6 @@ chapter is an error, unless a comment `% ahead: NAME` stands right above the par
 list, table or cell that it is in; the page then links the chapter that introduces it.
 """
 
-from __future__ import annotations
-
 import ast
 import builtins
 import posixpath

@@ -1,7 +1,5 @@
 """Every program of every page was run alone and gave what its page shows."""
 
-from __future__ import annotations
-
 from executed_book.book import Book
 
 

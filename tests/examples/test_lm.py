@@ -1,7 +1,5 @@
 """The language model of `examples/lm`: its parts, and whole runs that are stopped."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 import inspect

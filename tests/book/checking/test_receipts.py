@@ -1,7 +1,5 @@
 """Sentences that name their checks: what is refused, what is counted, what is shown."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

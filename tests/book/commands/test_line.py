@@ -1,7 +1,5 @@
 """What the command line understands, and how it says what went wrong."""
 
-from __future__ import annotations
-
 import argparse
 import signal
 import sys

@@ -5,8 +5,6 @@ may announce its failure (`# %% raises ValueError: words`), or give its tag (`# 
 figure`) and the names that it needs (`# %% needs f needs g`).
 """
 
-from __future__ import annotations
-
 import io
 import json
 import re

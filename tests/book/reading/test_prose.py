@@ -1,7 +1,5 @@
 """Measured numbers in running text come from a run, or the build fails."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Sentences, the checks that they name, and which of them claim something of all."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Cells run in a shell that shows what a bare interpreter shows."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What is done to a page's document once it has been read."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A page shows a value in place of its expression."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 
