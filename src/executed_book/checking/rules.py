@@ -178,21 +178,20 @@ def _announced(chapter: Chapter, cell: Cell, result: CellResult) -> Iterator[Pag
             f"announces {name} and raises nothing{false_sentences(chapter, cell)}",
             "drop :raises:, or change the cell so that it fails as the page says",
         )
-    elif name not in _names(failure) or not _said(words, failure.message):
+    elif not _is_announced(name, words, failure):
         what = f"announces {cell.raises!r} and raises another"
         what += false_sentences(chapter, cell)
         hint = f"write {announcement('raises', failure)}, or correct the cell"
         yield chapter.wrong(cell, what, hint, failure.traceback, failure.line)
 
 
-def _said(words: str, message: str) -> bool:
-    """Whether a message holds the words; without words, whether there is none."""
-    return words in message if words else not message
+def _is_announced(name: str, words: str, failure: Failure) -> bool:
+    """Whether a failure has this name, bare or with its module, and these words.
 
-
-def _names(failure: Failure) -> set[str]:
-    """How the class that was raised may be called: bare, or with its module."""
-    return {failure.name, *failure.kinds[:1]}
+    Without words, it has no message.
+    """
+    said = words in failure.message if words else not failure.message
+    return said and name in (failure.name, *failure.kinds[:1])
 
 
 def _warned(chapter: Chapter, cell: Cell, result: CellResult) -> Iterator[PageError]:
@@ -242,14 +241,9 @@ def _noise(chapter: Chapter, cell: Cell, result: CellResult) -> Iterator[PageErr
 
 def _own_paths() -> list[tuple[re.Pattern[str], str]]:
     """The folders of this machine, whatever they are called."""
-    places = (
-        sys.prefix,
-        sys.base_prefix,
-        tempfile.gettempdir(),
-        Path.home(),
-        Path.cwd(),
-    )
-    folders = sorted(set(map(str, places)), key=len, reverse=True)
+    places = {sys.prefix, sys.base_prefix, tempfile.gettempdir()}
+    places |= {str(Path.home()), str(Path.cwd())}
+    folders = sorted(places, key=len, reverse=True)
     return [
         (re.compile(re.escape(folder + os.sep)), "a machine path")
         for folder in folders
