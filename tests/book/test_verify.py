@@ -6,9 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from executed_book.checking.descriptions import (
+    describe,
+    described,
+    split_descriptions,
+)
 from executed_book.programs import Page, Programs, SourceCell, snippets
 from executed_book.programs.snippets import Snippets, snippets_of
-from executed_book.programs.values import describe, described, split_descriptions
 from executed_book.programs.verdicts import (
     DIFFERS,
     HELD,

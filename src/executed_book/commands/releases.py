@@ -61,8 +61,8 @@ class Release:
     changes: list[Change] = field(default_factory=list)
 
 
-def releases(settings: Settings, page: Path, progress: Progress) -> None:
-    """Write the page, and tell what changes.
+def releases(settings: Settings, progress: Progress) -> None:
+    """Write the book's page `releases`, and tell what changes.
 
     Raises:
         BookError: `conf.py` names no folder, or a file there cannot be read.
@@ -81,7 +81,8 @@ def releases(settings: Settings, page: Path, progress: Progress) -> None:
                 f"JAX {release.other.jax}: {len(release.changes)} of"
                 f" {counted(release.cells, 'cell')} differ"
             )
-    write_whole(page, releases_page(compared).rstrip("\n") + "\n")
+    text = releases_page(compared).rstrip("\n") + "\n"
+    write_whole(settings.source / "releases.md", text)
 
 
 def compare(folder: Path, place: Path, chapters: Iterable[Chapter]) -> Release | None:

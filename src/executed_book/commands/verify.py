@@ -5,12 +5,12 @@ import json
 from collections.abc import Collection
 
 from ..book import Book, execute, verdict_path
+from ..checking.descriptions import describing_expression
 from ..errors import raise_all
 from ..model import Chapter, Value
 from ..names import bound_names
 from ..programs import verify as programs
 from ..programs.cells import SourceCell, parse
-from ..programs.values import describing_expression
 from ..programs.verify import Descriptions
 from ..running.progress import Progress
 from ..settings import Settings

@@ -90,10 +90,6 @@ class Arguments:
     def every(self) -> Things:
         return NOTHING.union(*self.positional, *self.keywords.values())
 
-    def after(self, first: Things) -> Arguments:
-        """The same with another argument before them."""
-        return Arguments((first, *self.positional), self.keywords)
-
 
 @dataclass
 class Effects:

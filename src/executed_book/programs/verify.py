@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..checking.comparison import same_output
+from ..checking.descriptions import UNKNOWN, describing_code, split_descriptions
 from ..checking.text import printed_text
 from ..errors import PageError
 from ..model import Cell, Chapter, Executed
@@ -28,7 +29,6 @@ from ..running.workers import Worker, Workers, open_workers
 from .slicing import NoFaithfulProgram
 from .snippets import Snippets, programs_by_cell, raised
 from .text import Programs, sets_environment
-from .values import UNKNOWN, describing_code, split_descriptions
 from .verdicts import (
     BESIDE,
     DIFFERS,
