@@ -22,10 +22,9 @@ from .checking.receipts import (
     unbound,
 )
 from .checking.rules import check_run, failed, may_be_noise
-from .errors import BookError, PageError
+from .errors import BookError, PageError, counted
 from .files import digest
 from .model import Chapter, Executed, to_plain
-from .plurals import counted
 from .programs.snippets import Snippets, needed_cells, snippets_of
 from .programs.verdicts import Verdicts
 from .programs.verify import Offer, offers_of, settled, unverified

@@ -39,7 +39,7 @@ pytestmark = pytest.mark.usefixtures("ready_workers")
 
 
 def ran(stdout: str = "", raised: str | None = None, status: int = 0) -> Ran:
-    return Ran(stdout, "", raised, status, stopped="", seconds=0.1)
+    return Ran(stdout, "", raised, status)
 
 
 @pytest.fixture

@@ -88,7 +88,7 @@ class Unsolved(Promise):
     ],
 )
 def test_an_unsolved_exercise_fails(status: int, raised: str | None, words: str | None):
-    ran = Ran("", "", raised, status, stopped="", seconds=0.1)
+    ran = Ran("", "", raised, status)
     problem = Unsolved("").problem(ran)
     assert words in problem if words else problem is None
 

@@ -24,11 +24,6 @@ class Record:
     provenance: Provenance
     outputs: list[Output]
 
-    @property
-    def label(self) -> str:
-        """The device, as the reader chooses it."""
-        return self.provenance.device_kind
-
 
 def recorded_elsewhere(folder: Path) -> dict[str, list[Path]]:
     """The files of all pages that were recorded on another device than a CPU."""

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ..book import Book, execute
-from ..errors import BookError
-from ..plurals import counted
+from ..errors import BookError, counted
 from ..programs.verify import count
 from ..running.progress import Progress
 from ..settings import Settings
@@ -39,7 +38,8 @@ def build(
         site.check([settings.source, config], settings.exclude)
         book = execute(settings, progress, while_starting=import_sphinx)
         if book.errors:
-            raise BookError(_report(book))
+            end = f"{counted(len(book.errors), 'problem')}: nothing was published"
+            raise BookError("\n\n".join([*map(str, book.errors), end]))
         progress.note(book.count_cells())
         if book.all_offers:
             progress.note(count(book.all_offers))
@@ -49,13 +49,6 @@ def build(
         rendering.render(book)
         site.publish(site.work / "html")
     progress.note(f"The book stands at {os.path.relpath(output / 'index.html')}")
-
-
-def _report(book: Book) -> str:
-    count = len(book.errors)
-    return "\n\n".join(
-        [*map(str, book.errors), f"{counted(count, 'problem')}: nothing was published"]
-    )
 
 
 def _notes(book: Book) -> Iterator[str]:
@@ -69,7 +62,9 @@ def _notes(book: Book) -> Iterator[str]:
 def _records_note(book: Book) -> str:
     """Which platforms' records the pages show, and which records are stale."""
     cells = [cell for page in book.pages.values() for cell in page.records.values()]
-    labels = sorted({record.label for records in cells for record in records})
+    labels = sorted(
+        {record.provenance.device_kind for records in cells for record in records}
+    )
     lines = []
     if cells:
         show = "shows" if len(cells) == 1 else "show"

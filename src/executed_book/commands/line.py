@@ -1,7 +1,5 @@
 """The command line: what it understands, and how it says what went wrong."""
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import os
@@ -56,7 +54,7 @@ def _stop(number: int, frame: FrameType | None) -> NoReturn:
     raise _Stopped(number)
 
 
-def _dropped(what: sys.UnraisableHookArgs) -> None:
+def _dropped(what: "sys.UnraisableHookArgs") -> None:
     """Stop a moment later if Python could not raise it where the signal came.
 
     That is so in callbacks of weak references, of which importing has many, and in

@@ -15,9 +15,8 @@ from ..checking.stored import (
     stored_path,
 )
 from ..checking.text import pinned_text
-from ..errors import PageError, raise_all
+from ..errors import PageError, counted, raise_all
 from ..files import write_whole
-from ..plurals import counted
 from ..running.processes import run_folder
 from ..running.progress import Progress
 from ..settings import Settings

@@ -146,12 +146,11 @@ class Site:
                 raise
 
 
+_shown = os.path.relpath
+
+
 def _refused(path: Path, why: str, way_out: str) -> BookError:
     return BookError(f"{_shown(path)}: {why}: nothing was done\n    → {way_out}")
-
-
-def _shown(path: Path) -> str:
-    return os.path.relpath(path)
 
 
 def _is_inside(output: Path, source: Path, excluded: Iterable[str]) -> bool:

@@ -21,9 +21,8 @@ from ..checking.stored import (
     stored_path,
     write_page,
 )
-from ..errors import BookError, PageError
+from ..errors import BookError, PageError, counted
 from ..model import Chapter, Executed
-from ..plurals import counted
 from ..programs.snippets import needed_cells
 from ..running.fingerprint import installed_version
 from ..running.platform import platform_name

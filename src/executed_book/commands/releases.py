@@ -14,9 +14,9 @@ from pathlib import Path
 from ..checking.comparison import same_output
 from ..checking.elsewhere import same_cells
 from ..checking.stored import StoredCell, accepted_path, newest_first, read_outputs
+from ..errors import counted
 from ..files import write_whole
 from ..model import Chapter, Provenance
-from ..plurals import counted
 from ..reading.pages import read_pages
 from ..running.progress import Progress
 from ..settings import Settings

@@ -6,8 +6,6 @@ can be missed when something else takes the machine for a moment. What fails aga
 given the nearest earlier statements with which it holds.
 """
 
-from __future__ import annotations
-
 import ast
 import dataclasses
 import functools
@@ -207,7 +205,7 @@ class _Trial(ProgramTask):
         offer: Offer,
         text: str,
         memory: float,
-        tell: Callable[[_Trial], None] = lambda trial: None,
+        tell: Callable[["_Trial"], None] = lambda trial: None,
     ) -> None:
         names = offer.values if offer.promise.raises is None else ()
         text += describing_code(names) if names else ""

@@ -19,8 +19,7 @@ from .options import (
     of_myst_nb,
     page_options,
 )
-from .prose import check_prose
-from .sentences import SentenceReader
+from .sentences import SentenceReader, check_prose
 
 _ROLES = frozenset({"value", "measured"})
 

@@ -39,9 +39,6 @@ if TYPE_CHECKING:
 #: What a page was made of: the time of its file, and the seal of its run if it has one.
 Seal = tuple[int, str | None]
 
-#: What a page asks of its own kernel; kept on the application by `Showing`.
-_ATTRIBUTE = "_executed_book"
-
 
 class ChapterFailure(SphinxError):
     """A page that is not what was executed."""
@@ -56,12 +53,12 @@ class Showing:
         self.app = app
         self.book: Book | None = None
         self.mode = ""
-        setattr(app, _ATTRIBUTE, self)
+        app.executed_book = self  # type: ignore[attr-defined]
 
     @classmethod
     def of(cls, app: Sphinx) -> Showing:
         """The one of an application that has loaded the extension."""
-        showing: Showing = getattr(app, _ATTRIBUTE)
+        showing: Showing = app.executed_book  # type: ignore[attr-defined]
         return showing
 
     def page(self, docname: str) -> ExecutedPage | None:
@@ -278,7 +275,13 @@ def _parser(showing: Showing) -> type[NotebookParser]:
     return Parser
 
 
-def _settings(app: Sphinx) -> Settings:
+def _executed(app: Sphinx) -> Book:
+    """The book with all its chapters executed.
+
+    Raises:
+        BookError: something is wrong with the book, or with how it is built.
+    """
+
     def get(name: str) -> Any:
         if name == "nb_execution_mode":  # as the book has it, before we set it
             return Showing.of(app).mode
@@ -287,16 +290,8 @@ def _settings(app: Sphinx) -> Settings:
         return from_text(name, str(value)) if is_text else value
 
     source, cache = Path(app.srcdir), Path(app.outdir).parent / "cache"
-    return settings_of(get, source, Path(app.confdir), cache)
-
-
-def _executed(app: Sphinx) -> Book:
-    """The book with all its chapters executed.
-
-    Raises:
-        BookError: something is wrong with the book, or with how it is built.
-    """
-    book = execute(_settings(app), Progress())
+    settings = settings_of(get, source, Path(app.confdir), cache)
+    book = execute(settings, Progress())
     raise_all(book.errors)
     return book
 

@@ -125,7 +125,7 @@ def _recorded(cell: NotebookCell, record: Record, page: Provenance) -> NotebookC
     """A cell that carries what another platform gave, for `RecordTabs` to move."""
     facts = record.provenance
     shown = {
-        "label": record.label,
+        "label": facts.device_kind,
         "version": f"JAX {facts.jax}" if facts.jax != page.jax else "",
         "stamp": where(facts, page),
     }

@@ -20,6 +20,7 @@ from ..checking.receipts import Counts
 from ..model import Chapter, Provenance, Run, Sentence
 from ..reading.sentences import NO_CLAIM, names_in
 from .stamp import devices
+from .values import refused
 
 _SEEN = "executed-book-receipts"
 
@@ -116,7 +117,7 @@ class NoCheckRole(SphinxRole):
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         if self.text in NO_CLAIM:
             return [], []
-        return _refused(self, f"is not one of {', '.join(NO_CLAIM)}")
+        return refused(self, f"is not one of {', '.join(NO_CLAIM)}")
 
 
 class CountRole(SphinxRole):
@@ -130,14 +131,7 @@ class CountRole(SphinxRole):
         if self.text in COUNTS:
             number = getattr(self._counts(), self.text.replace("-", "_"))
             return [nodes.inline("", f"{number:,}", classes=["value"])], []
-        return _refused(self, f"is no count: there are {', '.join(COUNTS)}")
-
-
-def _refused(
-    role: SphinxRole, why: str
-) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-    message = role.inliner.reporter.error(f"{role.text!r} {why}", line=role.lineno)
-    return [role.inliner.problematic(role.rawtext, role.rawtext, message)], [message]
+        return refused(self, f"is no count: there are {', '.join(COUNTS)}")
 
 
 class Receipts(SphinxTransform):
