@@ -58,13 +58,8 @@ class ExecutedPage:
     @property
     def seal(self) -> str:
         """A name for all that the page shows of its execution."""
-        shown = {
-            number: [[to_plain(r.provenance), r.outputs] for r in records]
-            for number, records in self.records.items()
-        }
-        reasons = sorted(self.snippets.reasons.items())
-        programs = self.snippets.programs
-        return digest([self.executed.run.seal, shown, programs, reasons])
+        records = {n: [*map(to_plain, some)] for n, some in self.records.items()}
+        return digest([self.executed.run.seal, records, to_plain(self.snippets)])
 
 
 @dataclass

@@ -151,12 +151,9 @@ class Chapter:
     @property
     def title(self) -> str:
         """Its first heading, or its name if it has none."""
-        for part in self.parts:
-            if isinstance(part, Prose):
-                heading = re.search(r"^# +(.+)$", part.text, re.MULTILINE)
-                if heading:
-                    return heading[1].strip()
-        return self.docname
+        texts = (part.text for part in self.parts if isinstance(part, Prose))
+        heading = re.search(r"^# +(.+)$", "\n".join(texts), re.MULTILINE)
+        return heading[1].strip() if heading else self.docname
 
 
 @dataclass(frozen=True)
@@ -213,11 +210,6 @@ class Provenance:
     date: str | None = None
 
     @property
-    def device(self) -> str:
-        """The device, as a reader chooses it."""
-        return "CPU" if self.platform == "cpu" else self.device_kind
-
-    @property
     def versions(self) -> str:
         """What ran, in words."""
         python = f"Python {self.python}"
@@ -270,7 +262,7 @@ Plain = dict[str, Any]
 
 
 def to_plain(item: Any) -> Any:
-    """A dataclass of this module as plain data, for JSON."""
+    """A dataclass as plain data, for JSON."""
     return dataclasses.asdict(item)
 
 

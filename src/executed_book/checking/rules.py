@@ -6,12 +6,12 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from itertools import zip_longest
 from pathlib import Path
 
 from ..errors import PageError
-from ..model import Cell, CellResult, Chapter, Executed, Failure, Value, ValueResult
+from ..model import Cell, CellResult, Chapter, Executed, Failure
 from ..names import parsed
 from ..running.shell import OVER_LIMIT
 from .receipts import false_sentences
@@ -52,7 +52,7 @@ def check_run(
                 errors += _noise(chapter, cell, result)
             if "figures" in rules:
                 errors += _described(chapter, cell, result)
-            errors += _values(zip(cell.values, result.values, strict=True), chapter)
+            errors += _values(chapter, cell, result)
     if "measured" in rules:
         errors += _unchecked(chapter)
     return errors
@@ -261,20 +261,13 @@ def _described(chapter: Chapter, cell: Cell, result: CellResult) -> Iterator[Pag
         yield chapter.wrong(cell, "describes a figure and shows none", hint)
 
 
-def _values(
-    values: Iterable[tuple[Value, ValueResult]], chapter: Chapter
-) -> list[PageError]:
+def _values(chapter: Chapter, cell: Cell, result: CellResult) -> Iterator[PageError]:
     """The values in running text could be evaluated."""
-    return [
-        PageError(
-            chapter.path,
-            value.line,
-            f"the value {value.expression!r} could not be had: {result.error}",
-            "name what a cell above defines",
-        )
-        for value, result in values
-        if result.error is not None
-    ]
+    for value, got in zip(cell.values, result.values, strict=True):
+        if got.error is not None:
+            what = f"the value {value.expression!r} could not be had: {got.error}"
+            hint = "name what a cell above defines"
+            yield PageError(chapter.path, value.line, what, hint)
 
 
 def _unchecked(chapter: Chapter) -> Iterator[PageError]:

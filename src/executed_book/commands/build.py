@@ -53,27 +53,15 @@ def build(
 
 def _notes(book: Book) -> Iterator[str]:
     """What else there is to say of the book; nothing of what it does not use."""
-    if book.stale or any(p.records for p in book.pages.values()):
-        yield _records_note(book)
+    cells = [cell for page in book.pages.values() for cell in page.records.values()]
+    if cells:
+        kinds = {record.provenance.device_kind for some in cells for record in some}
+        show = "shows" if len(cells) == 1 else "show"
+        whose = ", ".join(sorted(kinds))
+        yield f"{counted(len(cells), 'cell')} {show} a record of {whose}"
+    if book.stale:
+        what = "records are stale and not shown where cells have changed;"
+        way = "'python -m executed_book record' makes them anew"
+        yield "\n  ".join([f"{what} {way}", *book.stale])
     if any(page.checks for page in book.texts):
         yield f"{book.counts}; 'claims' lists those that are not bound"
-
-
-def _records_note(book: Book) -> str:
-    """Which platforms' records the pages show, and which records are stale."""
-    cells = [cell for page in book.pages.values() for cell in page.records.values()]
-    labels = sorted(
-        {record.provenance.device_kind for records in cells for record in records}
-    )
-    lines = []
-    if cells:
-        show = "shows" if len(cells) == 1 else "show"
-        whose = ", ".join(labels)
-        lines.append(f"{counted(len(cells), 'cell')} {show} a record of {whose}")
-    if book.stale:
-        lines.append(
-            "records are stale and not shown where cells have changed;"
-            " 'python -m executed_book record' makes them anew"
-        )
-        lines += [f"  {name}" for name in book.stale]
-    return "\n".join(lines)

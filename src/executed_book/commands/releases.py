@@ -119,12 +119,8 @@ def _changes(
             yield Change(docname, number, cell.source, new, old, broke=True)
         elif cell.varies or other.varies:
             continue
-        elif same_output(_plain(new), _plain(old)) is not None:
+        elif same_output(*(_ADDRESS.sub("<address>", x) for x in (new, old))):
             yield Change(docname, number, cell.source, new, old)
-
-
-def _plain(text: str) -> str:
-    return _ADDRESS.sub("<address>", text)
 
 
 # -- the page

@@ -67,16 +67,11 @@ def page_values(
     )
     book = execute(asking, progress, choose=_asked)
     return {
-        (docname, cell.number): _values_in(result.values[-1].text)
+        (docname, cell.number): json.loads(result.values[-1].text)
         for docname, executed in book.executed.items()
         for cell, result in executed
-        if result.values
+        if result.values and result.values[-1].text.startswith("{")
     }
-
-
-def _values_in(text: str) -> dict[str, str]:
-    descriptions: dict[str, str] = json.loads(text) if text.startswith("{") else {}
-    return descriptions
 
 
 def _asked(chapter: Chapter) -> Chapter:

@@ -1,12 +1,10 @@
 """Wiring the book into Sphinx."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from docutils import nodes
 from myst_nb.sphinx_ import Parser as NotebookParser
@@ -56,9 +54,9 @@ class Showing:
         app.executed_book = self  # type: ignore[attr-defined]
 
     @classmethod
-    def of(cls, app: Sphinx) -> Showing:
+    def of(cls, app: Sphinx) -> Self:
         """The one of an application that has loaded the extension."""
-        showing: Showing = app.executed_book  # type: ignore[attr-defined]
+        showing: Self = app.executed_book  # type: ignore[attr-defined]
         return showing
 
     def page(self, docname: str) -> ExecutedPage | None:
@@ -335,7 +333,7 @@ def setup_extension(app: Sphinx) -> None:
     setup_receipts(app, lambda: showing.counts)
 
 
-def metadata(config: Path) -> ExtensionMetadata:
+def metadata(config: Path) -> "ExtensionMetadata":
     """What Sphinx wants to know of an extension.
 
     Pages are rendered anew if the code has changed that renders them: the engine's, or

@@ -91,7 +91,8 @@ def _parts(page: ExecutedPage, asks: str) -> Iterator[Shown]:
             cell["metadata"]["no-program"] = reason
         elsewhere = page.records.get(part.number, [])
         if elsewhere:
-            cell["metadata"]["device"] = provenance.device
+            is_cpu = provenance.platform == "cpu"
+            cell["metadata"]["device"] = "CPU" if is_cpu else provenance.device_kind
         yield part, [cell, *(_recorded(cell, r, provenance) for r in elsewhere)]
 
 

@@ -17,7 +17,7 @@ from sphinx.transforms import SphinxTransform
 from sphinx.util.docutils import SphinxRole
 
 from ..checking.receipts import Counts
-from ..model import Chapter, Provenance, Run, Sentence
+from ..model import Chapter, Run, Sentence
 from ..reading.sentences import NO_CLAIM, names_in
 from .stamp import devices
 from .values import refused
@@ -73,28 +73,19 @@ class Receipt(TypedDict):
 def receipts_of(chapter: Chapter, run: Run) -> dict[str, Receipt]:
     """For each check that is named, what its cell shows, by its name."""
     receipts: dict[str, Receipt] = {}
+    where = f"{devices(run.provenance)}, {run.provenance.versions}"
+    passed = f"{run.date:%Y-%m-%d %H:%M} UTC", where
     for name, anchor, text in claims_of(chapter):
-        new: Receipt = {"name": name, "passed": _passed(run), "claims": []}
+        new: Receipt = {"name": name, "passed": passed, "claims": []}
         receipts.setdefault(name, new)["claims"].append((anchor, text))
     return receipts
-
-
-def _passed(run: Run) -> tuple[str, str]:
-    facts: Provenance = run.provenance
-    return (
-        f"{run.date:%Y-%m-%d %H:%M} UTC",
-        f"{devices(facts)}, {facts.versions}",
-    )
 
 
 class CheckRole(SphinxRole):
     """The tick after a sentence: a link to the first of the checks that it names."""
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-        document = self.env.temp_data
-        seen = document.get(_SEEN)
-        if seen is None:
-            seen = document[_SEEN] = Counter[str]()
+        seen: Any = self.env.temp_data.setdefault(_SEEN, Counter[str]())
         names = names_in(self.text)
         seen.update(names)
         return [_tick([(name, seen[name]) for name in names])] if names else [], []

@@ -199,7 +199,7 @@ def program_box(program: str) -> nodes.container:
     box += nodes.raw(
         "",
         f'<details class="program-box" data-lines="{lines}">'
-        f"<summary>As a program <small>{lines} lines</small></summary>"
+        f"<summary>As a program, {lines} lines</summary>"
         f'<pre class="program" tabindex="0">{html.escape(program)}</pre></details>',
         format="html",
     )
