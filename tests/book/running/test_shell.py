@@ -69,7 +69,7 @@ results = {}
 for number, (name, source) in enumerate(cells.items(), 1):
     seconds, failure = shell.run(number, source)
     results[name] = to_plain(shell.result(seconds, failure, ()))
-results["values"] = {e: to_plain(v) for e, v in zip(values, shell.evaluate(values))}
+results["values"] = {value: to_plain(shell.evaluate(value)) for value in values}
 os.write(stdout, json.dumps(results).encode())
 os._exit(0)
 """
