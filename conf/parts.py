@@ -14,8 +14,8 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxRole
 
+from executed_book.errors import counted
 from executed_book.figures import CYCLE
-from executed_book.plurals import counted
 
 WORDS_A_MINUTE = 200
 #: To read the code of a cell and what came out of it, in minutes.

@@ -1,7 +1,5 @@
 """Serving a folder to a browser, as a web server would."""
 
-from __future__ import annotations
-
 import functools
 import http.server
 import threading

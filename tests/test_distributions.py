@@ -1,7 +1,5 @@
 """The two wheels hold what they are for, and say what else they need."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

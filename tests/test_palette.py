@@ -1,7 +1,5 @@
 """The site has one palette, and what cannot take its colors from it repeats them."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

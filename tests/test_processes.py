@@ -1,7 +1,5 @@
 """The example that trains on several processes: whole, killed, and gone on."""
 
-from __future__ import annotations
-
 import inspect
 import os
 import subprocess

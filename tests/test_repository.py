@@ -192,7 +192,7 @@ def test_the_way_of_a_cell_names_files_that_are_there() -> None:
 #: The way of a cell, as CONTRIBUTING.md tells it: a model below the rooms, a book and
 #: what is made of it above them.
 WAY = [
-    *("plurals", "errors", "files", "figures", "model", "settings"),
+    *("errors", "files", "figures", "model", "settings"),
     *("names", "reading", "running", "checking", "programs"),
     *("book", "showing", "commands", "__main__", "__init__"),
 ]

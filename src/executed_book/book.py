@@ -4,13 +4,12 @@ Chapters whose kept run still holds are taken from the store. The others run in 
 processes, as many at once as the settings say, the longest first.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 from .checking.elsewhere import Record, recorded_elsewhere, records_of
 from .checking.pins import check_pins
@@ -23,13 +22,12 @@ from .checking.receipts import (
     unbound,
 )
 from .checking.rules import check_run, failed, may_be_noise
-from .errors import BookError, PageError
+from .errors import BookError, PageError, counted
 from .files import digest
 from .model import Chapter, Executed, to_plain
-from .plurals import counted
 from .programs.snippets import Snippets, needed_cells, snippets_of
 from .programs.verdicts import Verdicts
-from .programs.verify import Offer, count, offers_of, settled, unverified
+from .programs.verify import Offer, offers_of, settled, unverified
 from .reading.chapters import Reading
 from .reading.pages import read_pages
 from .running.chapters import ChapterTask, Finished, source_date
@@ -52,7 +50,7 @@ class ExecutedPage:
     snippets: Snippets
     records: dict[int, list[Record]] = field(default_factory=dict, hash=False)
 
-    def with_text(self, chapter: Chapter) -> ExecutedPage:
+    def with_text(self, chapter: Chapter) -> Self:
         """The same results on a page whose text, but not its code, is another."""
         executed = dataclasses.replace(self.executed, chapter=chapter)
         return dataclasses.replace(self, executed=executed)
@@ -60,13 +58,8 @@ class ExecutedPage:
     @property
     def seal(self) -> str:
         """A name for all that the page shows of its execution."""
-        shown = {
-            number: [[to_plain(r.provenance), r.outputs] for r in records]
-            for number, records in self.records.items()
-        }
-        reasons = sorted(self.snippets.reasons.items())
-        programs = self.snippets.programs
-        return digest([self.executed.run.seal, shown, programs, reasons])
+        records = {n: [*map(to_plain, some)] for n, some in self.records.items()}
+        return digest([self.executed.run.seal, records, to_plain(self.snippets)])
 
 
 @dataclass
@@ -89,9 +82,10 @@ class Book:
     unbound: list[PageError] = field(default_factory=list)
     counts: Counts = field(default_factory=Counts)
 
-    def count_programs(self) -> str:
-        """How many of the programs have been run by themselves, in words."""
-        return count([offer for some in self.offers.values() for offer in some])
+    @property
+    def all_offers(self) -> list[Offer]:
+        """What all pages offer."""
+        return [offer for offers in self.offers.values() for offer in offers]
 
     def count_cells(self) -> str:
         """How many cells there are, in words."""
@@ -121,15 +115,7 @@ def execute(
         BookError: there is no such folder, or JAX does not start at all.
         KeyboardInterrupt: as pressed; running chapters have been ended.
     """
-    building = _Building(settings, progress, choose, ready, while_starting)
-    return building.build(run_missing=True)
-
-
-def book_from_cache(settings: Settings) -> tuple[Book, bool]:
-    """The book as far as it has been executed, and whether that is all of it."""
-    building = _Building(settings, Progress())
-    book = building.build(run_missing=False)
-    return book, not building.missing
+    return _Building(settings, progress, choose, ready, while_starting).build()
 
 
 @dataclass
@@ -138,9 +124,9 @@ class _Building:
 
     settings: Settings
     progress: Progress
-    choose: Callable[[Chapter], Chapter | None] = lambda chapter: chapter
-    ready: Callable[[Executed], None] = lambda executed: None
-    while_starting: Callable[[], None] = lambda: None
+    choose: Callable[[Chapter], Chapter | None]
+    ready: Callable[[Executed], None]
+    while_starting: Callable[[], None]
 
     def __post_init__(self) -> None:
         settings = self.settings
@@ -152,19 +138,16 @@ class _Building:
         self.programs = Store(settings.cache / "snippets", settings.project)
         self.assertions = Store(settings.cache / "assertions", settings.project)
         self.executed: dict[str, Executed] = {}
-        self.missing: list[Chapter] = []
 
-    def build(self, run_missing: bool) -> Book:
+    def build(self) -> Book:
         self._read()
         self.runs = KeptRuns(self.settings)
         source_date()
-        self._load_runs()
-        if run_missing:
-            with self.progress.chapters(
-                self.chapters, {chapter.docname for chapter in self.missing}
-            ):
-                if self.missing:
-                    self._run(self.missing)
+        missing = self._load_runs()
+        names = {chapter.docname for chapter in missing}
+        with self.progress.chapters(self.chapters, names):
+            if missing:
+                self._run(missing)
         if not self.settings.source.is_dir():
             raise BookError(
                 f"{os.path.relpath(self.settings.source)}: was removed while the book"
@@ -210,14 +193,17 @@ class _Building:
         chapters = [c for c in map(self.choose, chapters) if c is not None]
         self.chapters = chapters
 
-    def _load_runs(self) -> None:
+    def _load_runs(self) -> list[Chapter]:
+        """Take the runs that are kept; the chapters that have none."""
+        missing = []
         for chapter in self.chapters:
             executed = self.runs.load(chapter)
             if executed is None:
-                self.missing.append(chapter)
+                missing.append(chapter)
             else:
                 self.executed[chapter.docname] = executed
                 self.ready(executed)
+        return missing
 
     # -- running what is missing
 

@@ -1,6 +1,4 @@
-"""What can be wrong with a page or a build, said in one form."""
-
-from __future__ import annotations
+"""What can be wrong with a page or a build, said in one form, and words for that."""
 
 import difflib
 import os
@@ -31,6 +29,15 @@ class PageError(BookError):
         if self.hint:
             lines.append(f"    → {self.hint}")
         return "\n".join(lines)
+
+
+def counted(number: int, noun: str) -> str:
+    """How many there are, with an s where that is not one.
+
+    >>> counted(1, "cell"), counted(0, "cell"), counted(1200, "cell")
+    ('1 cell', '0 cells', '1200 cells')
+    """
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:

@@ -1,7 +1,5 @@
 """Files that are written whole, names of those that are kept of a page, digests."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -4,8 +4,6 @@ A `Chapter` is the content of a file; a `Run` is the result of executing it. `Ex
 pairs each cell with its result, once, and is what everything later looks at.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import datetime
 import functools
@@ -13,7 +11,7 @@ import re
 from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, Self, TypedDict
 
 from .errors import PageError
 
@@ -133,7 +131,7 @@ class Chapter:
         """The code cells."""
         return tuple(part for part in self.parts if isinstance(part, Cell))
 
-    def with_cells(self, numbers: Container[int], **changes: Any) -> Chapter:
+    def with_cells(self, numbers: Container[int], **changes: Any) -> Self:
         """The chapter with these fields of these cells replaced."""
         parts = (
             dataclasses.replace(part, **changes)
@@ -153,12 +151,9 @@ class Chapter:
     @property
     def title(self) -> str:
         """Its first heading, or its name if it has none."""
-        for part in self.parts:
-            if isinstance(part, Prose):
-                heading = re.search(r"^# +(.+)$", part.text, re.MULTILINE)
-                if heading:
-                    return heading[1].strip()
-        return self.docname
+        texts = (part.text for part in self.parts if isinstance(part, Prose))
+        heading = re.search(r"^# +(.+)$", "\n".join(texts), re.MULTILINE)
+        return heading[1].strip() if heading else self.docname
 
 
 @dataclass(frozen=True)
@@ -215,11 +210,6 @@ class Provenance:
     date: str | None = None
 
     @property
-    def device(self) -> str:
-        """The device, as a reader chooses it."""
-        return "CPU" if self.platform == "cpu" else self.device_kind
-
-    @property
     def versions(self) -> str:
         """What ran, in words."""
         python = f"Python {self.python}"
@@ -272,7 +262,7 @@ Plain = dict[str, Any]
 
 
 def to_plain(item: Any) -> Any:
-    """A dataclass of this module as plain data, for JSON."""
+    """A dataclass as plain data, for JSON."""
     return dataclasses.asdict(item)
 
 

@@ -1,7 +1,5 @@
 """What names code binds, and what names it looks up, told from its syntax."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import re
@@ -59,7 +57,7 @@ def bound_names(statements: Iterable[ast.AST]) -> Iterator[str]:
     >>> list(bound_names(ast.parse("import a.b; c = [d for d in e]").body))
     ['a', 'c']
     """
-    for node in _same_scope(statements):
+    for node in same_scope(statements):
         match node:
             case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
                 yield name
@@ -76,7 +74,7 @@ def bound_names(statements: Iterable[ast.AST]) -> Iterator[str]:
                 yield name
 
 
-def _same_scope(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+def same_scope(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
     """All nodes that belong to the same scope."""
     for node in nodes:
         yield node
@@ -84,7 +82,7 @@ def _same_scope(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
             inner = (n for n in ast.walk(node) if isinstance(n, ast.NamedExpr))
             yield from (n.target for n in inner)
         elif not isinstance(node, Code):
-            yield from _same_scope(ast.iter_child_nodes(node))
+            yield from same_scope(ast.iter_child_nodes(node))
 
 
 def parameters(code: Function) -> tuple[list[str], list[str]]:
@@ -104,7 +102,7 @@ def own_names(code: Code) -> frozenset[str]:
         return bound | {"__class__"}
     outer = {
         name
-        for node in _same_scope(code.body)
+        for node in same_scope(code.body)
         if isinstance(node, ast.Global | ast.Nonlocal)
         for name in node.names
     }

@@ -1,7 +1,5 @@
 """The options of a build, each declared once, and what they come to together."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Callable
@@ -29,87 +27,90 @@ RULES = {
 class Option:
     """One value in `conf.py`: its name without the prefix, and what it may be.
 
-    Where it is not set, the field of `Settings` has its default.
+    `read` gives it in the form of the field of `Settings`, or raises `ValueError` or
+    `TypeError` where it is nothing that the option may be. Where the option is not set,
+    the field has its default.
     """
 
     name: str
-    is_valid: Callable[[Any], bool]
+    read: Callable[[Any], Any]
     means: str
 
 
 PREFIX = "executed_book_"
 
 
-def _is_folder(value: Any) -> bool:
-    return isinstance(value, str)
+def _accepted(value: Any, is_valid: bool) -> Any:
+    if not is_valid:
+        raise ValueError(value)
+    return value
 
 
-def _is_positive(value: Any) -> bool:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and value > 0
+def _folder(value: Any) -> Path:
+    return Path(_accepted(value, isinstance(value, str)))
 
 
-def _are_rules(value: Any) -> bool:
-    return value == "all" or (
-        isinstance(value, list | tuple | set)
-        and all(isinstance(name, str) and name in RULES for name in value)
-    )
+def _positive(value: Any) -> Any:
+    return _accepted(value, not isinstance(value, bool) and value > 0)
 
 
-def _are_texts(value: Any) -> bool:
-    return isinstance(value, list | tuple) and all(isinstance(v, str) for v in value)
+def _rules(value: Any) -> frozenset[str]:
+    names = frozenset(RULES if value == "all" else value)
+    return frozenset(_accepted(names, names <= RULES.keys()))
 
 
-def _are_claims(value: Any) -> bool:
-    return (
-        isinstance(value, dict)
-        and set(value) <= {"under", "after"}
-        and all(map(_are_texts, value.values()))
-    )
+def _texts(value: Any) -> tuple[str, ...]:
+    is_list = isinstance(value, list | tuple)
+    return tuple(_accepted(value, is_list and all(isinstance(v, str) for v in value)))
+
+
+def _claims(value: Any) -> dict[str, tuple[str, ...]]:
+    claims = {key: _texts(texts) for key, texts in dict(value).items()}
+    return dict(_accepted(claims, claims.keys() <= {"under", "after"}))
 
 
 OPTIONS = (
-    Option("cache", _is_folder, "the folder where runs are kept between builds"),
-    Option("outputs", _is_folder, "the folder with what cells gave, by place"),
-    Option("programs", _is_folder, "the folder with the verdicts on programs"),
-    Option("rules", _are_rules, f"'all', or some of {', '.join(RULES)}"),
+    Option("cache", _folder, "the folder where runs are kept between builds"),
+    Option("outputs", _folder, "the folder with what cells gave, by place"),
+    Option("programs", _folder, "the folder with the verdicts on programs"),
+    Option("rules", _rules, f"'all', or some of {', '.join(RULES)}"),
     Option(
         "claims",
-        _are_claims,
+        _claims,
         "a dict that says what needs a check: 'under', titles of sections, means their"
         " lists; 'after', bold words, the paragraphs of a section that begin with them",
     ),
     Option(
         "bound",
-        _are_texts,
+        _texts,
         "a list of patterns: pages where an unbound universal sentence is an error",
     ),
     Option(
         "verified",
-        _are_texts,
+        _texts,
         "a list of patterns: pages where CI refuses a program that was not verified",
     ),
-    Option("cell_seconds", _is_positive, "how many seconds one cell may run"),
+    Option("cell_seconds", _positive, "how many seconds one cell may run"),
     Option(
         "output_limit",
-        _is_positive,
+        _positive,
         "how many characters a cell may print; it may show fifty times as many bytes of"
         " images",
     ),
     Option(
         "memory",
-        lambda value: value == 0 or _is_positive(value),
+        lambda value: value if value == 0 else _positive(value),
         "how many gigabytes of memory a page may hold while it runs; 0 is a quarter of"
         " the machine's, and 4 at least",
     ),
     Option(
         "folder",
-        lambda value: value in ("page", "empty"),
+        lambda value: _accepted(value, value in ("page", "empty")),
         "where cells run: 'page', the page's own folder, or 'empty', a new one",
     ),
     Option(
         "figures",
-        lambda value: value in ("png", "svg", "themed"),
+        lambda value: _accepted(value, value in ("png", "svg", "themed")),
         "how figures are drawn: 'png', 'svg', or 'themed', as SVG in one style that"
         " has a twin for a dark theme",
     ),
@@ -209,11 +210,12 @@ def settings_of(
     Raises:
         BookError: an option has a value that it may not have.
     """
-    settings = {o.name: _read(o, get, config) for o in OPTIONS if _is_said(o, get)}
+    values = [(option, get(PREFIX + option.name)) for option in OPTIONS]
+    settings = {o.name: _read(o, v, config) for o, v in values if v not in (None, "")}
     settings |= {
-        "include": _texts(get("include_patterns")) or ("**",),
-        "exclude": _texts(get("exclude_patterns")),
-        "not_executed": _texts(get("nb_execution_excludepatterns")),
+        "include": _patterns(get("include_patterns")) or ("**",),
+        "exclude": _patterns(get("exclude_patterns")),
+        "not_executed": _patterns(get("nb_execution_excludepatterns")),
         "may_fail": _is_set(get("nb_execution_allow_errors")),
     }
     timeout = myst_nb_limit(get("nb_execution_timeout"))
@@ -231,27 +233,15 @@ def settings_of(
     return Settings(source, **{"cache": usual_cache, **settings, **more})
 
 
-def _is_said(option: Option, get: Callable[[str], Any]) -> bool:
-    return get(PREFIX + option.name) not in (None, "")
-
-
-def _read(option: Option, get: Callable[[str], Any], config: Path) -> Any:
+def _read(option: Option, value: Any, config: Path) -> Any:
     """The value of an option that is set, in the form of the field of `Settings`."""
-    value = get(PREFIX + option.name)
-    if not option.is_valid(value):
+    try:
+        read = option.read(value)
+    except (TypeError, ValueError):
         raise BookError(
             f"conf.py: {PREFIX}{option.name} is {value!r}\n    → it is {option.means}"
-        )
-    match option.name:
-        case "cache" | "outputs" | "programs":
-            return (config / value).resolve()
-        case "rules":
-            return frozenset(RULES if value == "all" else value)
-        case "claims":
-            return {key: tuple(texts) for key, texts in value.items()}
-        case "bound" | "verified":
-            return tuple(value)
-    return value
+        ) from None
+    return (config / read).resolve() if isinstance(read, Path) else read
 
 
 def from_text(name: str, text: str) -> Any:
@@ -293,7 +283,7 @@ def _number(value: Any) -> Any:
         return value
 
 
-def _texts(value: Any) -> tuple[str, ...]:
+def _patterns(value: Any) -> tuple[str, ...]:
     """A list of texts; a command line gives it as one, with commas."""
     return tuple(value.split(",") if isinstance(value, str) else value or ())
 

@@ -6,8 +6,6 @@ The contenders build the same chapters: this book's builder, and MyST-NB alone w
 `sphinx-build -j auto`.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

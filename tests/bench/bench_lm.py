@@ -8,8 +8,6 @@ the same library reaches in the same rounds. `python -m tests.examples.lm_figure
 keeps the table for the chapter.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import statistics

@@ -14,8 +14,6 @@ Then the programs of the pages are run one by one. Those of the quickest pages c
 first, until `--verify-seconds` have passed.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import io

@@ -1,7 +1,5 @@
 """Each bench runs, at its smallest."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -27,7 +25,6 @@ SMALLEST = {
     "bench_book": ["--rounds=1", "--docs", "docs"],
     "bench_lens": ["--rounds=1", "--only=1000 equations"],
     "bench_lm": ["--rounds=1", "--small"],
-    "bench_pages": ["--rounds=1", "--only", "index"],
     "bench_watch_measure": ["misses"],
 }
 

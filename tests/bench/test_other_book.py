@@ -1,7 +1,5 @@
 """What is recorded of a book that nobody here wrote, on a tiny one."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Tiny books, written and built as a user would."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

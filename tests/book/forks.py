@@ -5,8 +5,6 @@ of the process that its workers are forked from. Here both are forks of one proc
 has imported everything; what they do from then on is what they always do.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import multiprocessing

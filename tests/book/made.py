@@ -1,7 +1,5 @@
 """Chapters and runs made by hand, for tests that call one function."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A book that is not ours: its own layout and tags, with nothing but the extension."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -176,7 +174,7 @@ def test_each_cell_that_can_be_copied_is(site):
 def test_a_second_build_executes_nothing(site):
     status, said = TinyBook(site.parents[1]).sphinx("-W", "source", "_out/html")
     assert status == 0, said
-    assert "to execute" not in said
+    assert "2 unchanged, 0 to execute" in said
 
 
 def test_sphinx_says_what_failed_and_of_pages_left_out_nothing(book):
@@ -187,7 +185,6 @@ def test_sphinx_says_what_failed_and_of_pages_left_out_nothing(book):
     status, said = book.sphinx(*places)
     assert status == 2
     assert "bad.md:9: cell 1 raised ZeroDivisionError" in said
-    assert "chapters failed: see above" in said
     assert "report" not in said
     assert "extension.py" not in said
     left_out = "-Dnb_execution_excludepatterns=bad.md,other.md"

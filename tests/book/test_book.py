@@ -1,12 +1,10 @@
-"""A book as far as it is executed, without executing it."""
-
-from __future__ import annotations
+"""What has run is taken as it was kept; what a page shows and needs."""
 
 from pathlib import Path
 
 import pytest
 
-from executed_book.book import ExecutedPage, book_from_cache
+from executed_book.book import ExecutedPage, execute
 from executed_book.checking.elsewhere import Record
 from executed_book.errors import BookError
 from executed_book.model import Provenance, Run
@@ -14,6 +12,7 @@ from executed_book.programs import NoFaithfulProgram, snippets
 from executed_book.programs.snippets import Snippets, needed_cells
 from executed_book.reading.pages import find_chapters
 from executed_book.running.chapters import Finished
+from executed_book.running.progress import Progress
 from executed_book.running.runs import KeptRuns
 from executed_book.running.store import NOTHING
 from executed_book.settings import Settings
@@ -31,13 +30,6 @@ def settings(tmp_path: Path) -> Settings:
     return Settings(tmp_path / "docs", tmp_path / "cache")
 
 
-def test_what_has_not_run_is_missing(settings):
-    book, is_whole = book_from_cache(settings)
-    assert not is_whole
-    assert [c.docname for c in book.chapters] == ["one"]
-    assert (book.pages, book.errors) == ({}, [])
-
-
 def keep_run(settings: Settings, number_of_cells: int) -> None:
     """Keep a run of the chapter as a build would, with so many results."""
     results = (gave(printed("kept\n")),) * number_of_cells
@@ -48,23 +40,22 @@ def keep_run(settings: Settings, number_of_cells: int) -> None:
 
 def test_what_has_run_is_taken_with_its_page(settings):
     keep_run(settings, 1)
-    book, is_whole = book_from_cache(settings)
-    assert is_whole
+    book = execute(settings, Progress())
     assert book.pages["one"].executed.run.results[0].outputs == (printed("kept\n"),)
     assert book.pages["one"].seal
 
 
 def test_a_kept_run_of_another_number_of_cells_is_none(settings):
     keep_run(settings, 2)
-    assert book_from_cache(settings)[1] is False
+    assert execute(settings, Progress()).pages["one"].executed.run.executed > 0
 
 
 def test_a_chapter_that_is_not_there_is_told_with_those_that_are(settings):
     asked = Settings(settings.source, settings.cache, only=frozenset({"on", "one"}))
     with pytest.raises(BookError, match="no chapter is called on; there are one"):
-        book_from_cache(asked)
+        execute(asked, Progress())
     text = Settings(settings.source, settings.cache, only=frozenset({"text"}))
-    assert book_from_cache(text)[0].chapters == []
+    assert execute(text, Progress()).chapters == []
 
 
 SNIPPETS = Snippets([None])

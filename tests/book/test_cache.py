@@ -1,7 +1,5 @@
 """What is executed again, and what is not."""
 
-from __future__ import annotations
-
 import pytest
 
 from .conftest import copy_of, new_book

@@ -1,7 +1,5 @@
 """Two cold builds give the same bytes, but for what is marked as measured."""
 
-from __future__ import annotations
-
 import re
 
 from .conftest import copy_of

@@ -1,7 +1,5 @@
 """What is wrong is said in one form: place, what, and the way out."""
 
-from __future__ import annotations
-
 from executed_book.errors import PageError, did_you_mean
 
 

@@ -4,8 +4,6 @@ All faulty pages are built together, once, beside a page that is right and a sit
 stands: none of them keeps the others from being told, nor the build from its promises.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

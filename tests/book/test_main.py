@@ -1,7 +1,5 @@
 """`python -m executed_book` before anything of the book is begun."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

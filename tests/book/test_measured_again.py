@@ -1,7 +1,5 @@
 """What is measured: it runs alone, and again where noise made its assertion fail."""
 
-from __future__ import annotations
-
 MEASURED = """\
 :tags: [measured]
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Chapters and runs as plain data."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 

@@ -1,7 +1,5 @@
 """What MyST-NB and IPython have works here, or is refused in one line."""
 
-from __future__ import annotations
-
 import re
 import sys
 import zlib
@@ -222,6 +220,7 @@ USES = {
     "file": "try:\n    open(b'data.txt')\nexcept OSError:\n    print('none')",
     "exists": "import os\nprint(os.path.exists('data.txt'))",
     "path": "from pathlib import Path\nPath('data.txt').exists()",
+    "link": "import os\nprint(os.path.lexists('data.txt'))",
     "folder": "from pathlib import Path\nprint(sorted(Path().glob('*.txt')))",
     "child": "!cat data.txt notes.txt",
 }
@@ -249,7 +248,7 @@ def test_what_a_page_used_has_changed_so_it_runs_again(book):
     (docs / "notes.txt").write_text("changed")
     assert runs() == {"child"}
     (docs / "data.txt").write_text("appeared")
-    assert runs() == {"file", "exists", "path", "folder", "child"}
+    assert runs() == {"file", "exists", "path", "link", "folder", "child"}
     assert runs() == set()
 
 

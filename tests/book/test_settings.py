@@ -1,7 +1,5 @@
 """What a book's configuration comes to, and what it may not say."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from pathlib import Path

@@ -6,8 +6,6 @@ leaves nothing behind, and the next build, without the fault, shows nothing stal
 are kept for faulty pages as well, all at once: see `test_failures`.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import os

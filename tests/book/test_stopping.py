@@ -1,7 +1,5 @@
 """Whatever stops a build, the site stands, and nothing hangs or is left behind."""
 
-from __future__ import annotations
-
 import re
 import signal
 import subprocess
@@ -156,7 +154,7 @@ def test_an_interrupt_at_any_moment_is_one_line(long_book, place, after):
     time.sleep(after)
     seconds, output = stopped(process, signal.SIGINT)
     assert seconds < 300, "it hangs; a busy machine may take some of these"
-    if process.returncode == -signal.SIGINT:
+    if process.returncode == -signal.SIGINT or "init_import_site" in output:
         assert "executed_book" not in output, "Python itself had not started yet"
         return
     assert process.returncode == 130, output

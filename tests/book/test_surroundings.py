@@ -1,7 +1,5 @@
 """What surrounds a build leaves pages unchanged, or the build says so in one line."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

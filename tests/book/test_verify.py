@@ -1,16 +1,18 @@
 """What readers take away is run, and what it showed is kept."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from executed_book.checking.descriptions import (
+    describe,
+    described,
+    split_descriptions,
+)
 from executed_book.programs import Page, Programs, SourceCell, snippets
 from executed_book.programs.snippets import Snippets, snippets_of
-from executed_book.programs.values import describe, described, split_descriptions
 from executed_book.programs.verdicts import (
     DIFFERS,
     HELD,
@@ -37,16 +39,13 @@ pytestmark = pytest.mark.usefixtures("ready_workers")
 
 
 def ran(stdout: str = "", raised: str | None = None, status: int = 0) -> Ran:
-    return Ran(stdout, "", raised, status, stopped="", seconds=0.1)
+    return Ran(stdout, "", raised, status)
 
 
 @pytest.fixture
 def opened(tmp_path: Path):
     """The verdicts on one chapter, read anew each time."""
     return lambda jax="0.12.0": Verdicts(tmp_path / "page.txt", jax)
-
-
-PLACE = (Path("page.md"), 7, "cell 1")
 
 
 @pytest.mark.parametrize(
@@ -102,8 +101,9 @@ def page_offer(
         "# here",
     )
     short = programs.of(len(codes) - 1)
-    promise = Promise(short, gives)
-    return Offer(*PLACE, promise, verdicts, len(codes) - 1, lambda: programs, **more)
+    page = chapter(*codes, path=verdicts.path.with_name("page.md"))
+    about = page, page.cells[-1], Promise(short, gives)
+    return Offer(*about, verdicts, lambda: programs, **more)
 
 
 #: What no syntax tells: `b` depends on `a`.
@@ -127,7 +127,7 @@ def test_what_fails_is_lengthened_by_the_nearest_statements(opened):
     changed = page_offer(opened(), codes, "1")
     assert changed.promise.key == offer.promise.key
     assert changed.verdict is None
-    assert "cell 1" in str(next(unverified([changed])))
+    assert "cells 4" in str(next(unverified([changed])))
 
 
 def test_what_holds_in_no_way_is_an_error(opened):
@@ -182,9 +182,8 @@ def test_a_program_says_which_files_belong_beside_it(opened, tmp_path):
     """They were there when the page ran; what its run has made is not among them."""
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "a.txt").write_text("some data")
-    page = tmp_path / "page.md"
     codes = ["import os", "print(open(os.path.join('data', 'a.txt'), 'r+').read())"]
-    offer = replace(page_offer(opened(), codes, "some data"), path=page)
+    offer = page_offer(opened(), codes, "some data")
     late = replace(offer, began=time.time() + 60)
     for one, is_good in ((replace(offer, began=0.0), False), (late, True)):
         one = replace(one, verdicts=opened(str(is_good)))

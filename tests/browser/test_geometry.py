@@ -1,7 +1,5 @@
 """Where things are: inside what they belong to, whole, and in sight."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The second copy button: press it, paste what it copied, and it runs."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Ticks after sentences: by mouse, by keyboard, on a phone, and without scripts."""
 
-from __future__ import annotations
-
 from playwright.sync_api import Page, expect
 
 PANEL = ".receipt-panel"

@@ -1,7 +1,5 @@
 """The outputs of two platforms: chosen once, by mouse or keyboard, for all pages."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

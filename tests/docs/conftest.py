@@ -1,7 +1,5 @@
 """The real book, executed once for all tests of its pages."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from collections.abc import Callable

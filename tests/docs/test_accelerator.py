@@ -5,8 +5,6 @@ in the records; here its library calls count no FLOPs, its compiler makes more k
 and keeps less between them, and its runtime logs.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

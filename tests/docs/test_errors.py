@@ -1,7 +1,5 @@
 """The error index: each message is raised, explained, fixed, and in the finder."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from itertools import pairwise

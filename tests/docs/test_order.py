@@ -6,8 +6,6 @@ chapter is an error, unless a comment `% ahead: NAME` stands right above the par
 list, table or cell that it is in; the page then links the chapter that introduces it.
 """
 
-from __future__ import annotations
-
 import ast
 import builtins
 import posixpath
@@ -22,6 +20,7 @@ from IPython.core.inputtransformer2 import TransformerManager
 from markdown_it.token import Token
 
 from executed_book.model import Cell
+from executed_book.names import imports as imports_of
 from executed_book.reading.chapters import decode, read_page
 from executed_book.reading.markdown import (
     LITERAL,
@@ -211,16 +210,8 @@ def _tree(cell: Cell, path: Path) -> ast.Module:
 
 def _imports(tree: ast.AST) -> dict[str, str]:
     """What each imported name is in full."""
-    found = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                top = alias.name.partition(".")[0]
-                found[alias.asname or top] = alias.name if alias.asname else top
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            for alias in node.names:
-                found[alias.asname or alias.name] = f"{node.module}.{alias.name}"
-    return found
+    nodes = (n for n in ast.walk(tree) if isinstance(n, ast.Import | ast.ImportFrom))
+    return dict(pair for node in nodes for pair in imports_of(node))
 
 
 def _names(tree: ast.AST, imports: dict[str, str]) -> Iterator[tuple[str, int]]:

@@ -1,13 +1,11 @@
 """Every program of every page was run alone and gave what its page shows."""
 
-from __future__ import annotations
-
 from executed_book.book import Book
 
 
 def test_programs_of(docname: str, book: Book):
     offers = book.offers[docname]
-    assert not [offer.what for offer in offers if offer.verdict is None]
+    assert not [offer.cell.number for offer in offers if offer.verdict is None]
     problems = [str(offer.error) for offer in offers if offer.error]
     assert not problems, "\n\n".join(problems)
 

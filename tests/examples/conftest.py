@@ -1,7 +1,5 @@
 """What the tests of the whole systems share: how one is run, and what it leaves."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import os

@@ -4,8 +4,6 @@ The session `weekly` of nox runs the programs at their real size and keeps what 
 found below `outputs/systems`. From there the chapters take their tables.
 """
 
-from __future__ import annotations
-
 import ast
 import csv
 import hashlib

@@ -8,8 +8,6 @@ the largest is run, `predict WEIGHTS TOKENS RUN ...` stores what the others fore
 `speed` measure those again. Without an argument the tables are made again.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -4,8 +4,6 @@ A function returns its result, and a second function: from the gradient with res
 the result to those with respect to its arguments.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

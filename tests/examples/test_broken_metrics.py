@@ -1,7 +1,5 @@
 """The figures of the studies: a test sees where a line of one is wrong."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any
 

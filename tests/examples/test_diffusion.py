@@ -1,7 +1,5 @@
 """Diffusion: its parts, its evaluation, and what that must not let pass."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import jax.numpy as jnp

@@ -1,7 +1,5 @@
 """Every small program in `examples/` runs as a reader would run it, and learns."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

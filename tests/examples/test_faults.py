@@ -1,7 +1,5 @@
 """A model that does not learn: each fault has a figure of its own that is wrong."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import jax

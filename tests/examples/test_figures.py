@@ -1,7 +1,5 @@
 """Runs of whole programs: measured, kept, and made into a table."""
 
-from __future__ import annotations
-
 import json
 from importlib import import_module
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A frozen encoder: what is frozen stays, and what was learned is of use."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

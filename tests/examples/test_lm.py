@@ -1,7 +1,5 @@
 """The language model of `examples/lm`: its parts, and whole runs that are stopped."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 import inspect
@@ -465,6 +463,10 @@ def test_the_cache_changes_nothing_and_two_functions_do_everything(model: Any):
         assert len(one) == n + 11
     alone = generate.write(prefill, step, model.params, tokens[:1], lengths[:1], *how)
     np.testing.assert_array_equal(alone[0], cached[0])
+    drawn = np.arange(3, dtype=np.uint32), np.float32(1.0), np.float32(0.9)
+    token, cache = prefill(model.params, tokens, lengths, *drawn)
+    step(model.params, cache, token, lengths, *drawn)
+    assert all(leaf.is_deleted() for leaf in jax.tree.leaves(cache)), "updated in place"
     jax.clear_caches()
 
 

@@ -1,7 +1,5 @@
 """What training in earnest needs: commands that show it, and tests that guard it."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 

@@ -1,7 +1,5 @@
 """LoRA as a transformation: on functions of many kinds, and on a network."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the studies share: checkpoints, figures, and where a reader gets it."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 from types import SimpleNamespace

@@ -4,8 +4,6 @@ At every push one of them shows it. The others do so in the session `weekly`, wh
 change of any of them asks for: see `test_figures.py`.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

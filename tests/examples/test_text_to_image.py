@@ -1,7 +1,5 @@
 """Text to image: the pictures, the parser, the codes, the models, and the judge."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import jax

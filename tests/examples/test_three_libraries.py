@@ -1,7 +1,5 @@
 """One network in three libraries: what has to be equal, and what would not be."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Training as people do it: the parts, the figures, and what breaks them."""
 
-from __future__ import annotations
-
 from itertools import islice
 from pathlib import Path
 

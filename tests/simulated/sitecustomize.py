@@ -14,8 +14,6 @@ the CPU's. What else they do otherwise is said in the variable PRETEND, a JSON o
 Subnormal results, library calls and asynchronous copies it does not simulate.
 """
 
-from __future__ import annotations
-
 import importlib.abc
 import importlib.machinery
 import json

@@ -1,7 +1,5 @@
 """The book's finished site, in a real browser: the session `site` runs these tests."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The committed questions, and what the search answers."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

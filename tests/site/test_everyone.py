@@ -1,7 +1,5 @@
 """axe finds nothing on any page: light and dark, on a desktop and on a phone."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Where things are on the book's own pages: on paper, in the sidebar, in the lens."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

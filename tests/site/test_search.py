@@ -1,7 +1,5 @@
 """What readers type finds what they came for."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

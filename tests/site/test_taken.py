@@ -1,7 +1,5 @@
 """What a reader takes away reads as the page does."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """What a page weighs: at most 250 KB compressed in at most fifteen requests."""
 
-from __future__ import annotations
-
 import gzip
 import re
 from functools import cache

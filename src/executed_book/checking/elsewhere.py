@@ -1,7 +1,5 @@
 """What cells gave in other places: on a GPU, or with another JAX, while it holds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -25,11 +23,6 @@ class Record:
 
     provenance: Provenance
     outputs: list[Output]
-
-    @property
-    def label(self) -> str:
-        """The device, as the reader chooses it."""
-        return self.provenance.device_kind
 
 
 def recorded_elsewhere(folder: Path) -> dict[str, list[Path]]:

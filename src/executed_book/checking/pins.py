@@ -3,8 +3,6 @@
 Accepting new outputs is a step of its own: the command `pin`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
@@ -56,12 +54,10 @@ def check_pins(
 def _compared(
     chapter: Chapter, cell: Cell, pinned: StoredCell, now: StoredCell
 ) -> Iterator[PageError]:
+    difference: object = same_output(pinned.text, now.text)
     if pinned.varies != now.varies:
-        detail = "one of them is marked as varying, the other is not"
-    else:
-        difference = same_output(pinned.text, now.text)
-        if difference is None:
-            return
-        detail = str(difference)
-    hint = f"correct the cell; or if the new outputs are right, {_ACCEPT}"
-    yield chapter.wrong(cell, "does not give what is pinned", hint, detail)
+        difference = "one of them is marked as varying, the other is not"
+    if difference is not None:
+        hint = f"correct the cell; or if the new outputs are right, {_ACCEPT}"
+        what = "does not give what is pinned"
+        yield chapter.wrong(cell, what, hint, str(difference))

@@ -1,11 +1,10 @@
 """Sentences and the checks that they name: what must hold, and how many there are."""
 
-from __future__ import annotations
-
 import dataclasses
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from sphinx.util.matching import Matcher
 
@@ -28,29 +27,21 @@ class Counts:
         checks: the checks that are named.
         universal: the sentences in universal words that claim something.
         universal_bound: those of them that a check holds, theirs or the paragraph's.
-        exempt: those that are definitions, instructions or titles instead.
-        lines: the lists and paragraphs that need a check each.
-        lines_bound: those of them that have one.
     """
 
     sentences: int = 0
     checks: int = 0
     universal: int = 0
     universal_bound: int = 0
-    exempt: int = 0
-    lines: int = 0
-    lines_bound: int = 0
 
-    def __add__(self, other: Counts) -> Counts:
+    def __add__(self, other: Self) -> Self:
         mine, theirs = dataclasses.astuple(self), dataclasses.astuple(other)
-        return Counts(*(a + b for a, b in zip(mine, theirs, strict=True)))
+        return type(self)(*(a + b for a, b in zip(mine, theirs, strict=True)))
 
     def __str__(self) -> str:
         return (
-            f"{self.sentences} sentences name {self.checks} checks: of"
-            f" {self.universal} universal ones {self.universal_bound}, of"
-            f" {self.lines} lines that need one {self.lines_bound};"
-            f" {self.exempt} universal sentences are marked as no claims"
+            f"{self.sentences} sentences name {self.checks} checks;"
+            f" {self.universal_bound} of {self.universal} universal ones have one"
         )
 
 
@@ -142,32 +133,18 @@ def _loose(page: Reading, sentence: Sentence, what: str) -> PageError:
     )
 
 
-def _claims(sentences: Iterable[Sentence]) -> Collection[list[Sentence]]:
-    """The sentences of each list or paragraph that needs a check."""
-    claims: dict[int, list[Sentence]] = {}
-    for sentence in sentences:
-        if sentence.claim is not None:
-            claims.setdefault(sentence.claim, []).append(sentence)
-    return claims.values()
-
-
 # -- how many there are
 
 
 def count_claims(page: Reading) -> Counts:
     """The counts of one page."""
     sentences = page.sentences
-    universal = [s for s in sentences if s.is_universal]
-    claiming = [s for s in universal if not s.exempt]
-    claims = _claims(sentences)
+    claiming = [s for s in sentences if s.is_universal and not s.exempt]
     return Counts(
         sentences=sum(bool(s.checks) for s in sentences),
         checks=len({name for s in sentences for name in s.checks}),
         universal=len(claiming),
         universal_bound=sum(s.is_bound for s in claiming),
-        exempt=len(universal) - len(claiming),
-        lines=len(claims),
-        lines_bound=sum(all(s.is_bound for s in c) for c in claims),
     )
 
 

@@ -1,19 +1,17 @@
 """What must hold of every executed chapter, whether it ran now or was kept."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from itertools import zip_longest
 from pathlib import Path
 
 from ..errors import PageError
-from ..model import Cell, CellResult, Chapter, Executed, Failure, Value, ValueResult
+from ..model import Cell, CellResult, Chapter, Executed, Failure
 from ..names import parsed
 from ..running.shell import OVER_LIMIT
 from .receipts import false_sentences
@@ -54,7 +52,7 @@ def check_run(
                 errors += _noise(chapter, cell, result)
             if "figures" in rules:
                 errors += _described(chapter, cell, result)
-            errors += _values(zip(cell.values, result.values, strict=True), chapter)
+            errors += _values(chapter, cell, result)
     if "measured" in rules:
         errors += _unchecked(chapter)
     return errors
@@ -180,21 +178,20 @@ def _announced(chapter: Chapter, cell: Cell, result: CellResult) -> Iterator[Pag
             f"announces {name} and raises nothing{false_sentences(chapter, cell)}",
             "drop :raises:, or change the cell so that it fails as the page says",
         )
-    elif name not in _names(failure) or not _said(words, failure.message):
+    elif not _is_announced(name, words, failure):
         what = f"announces {cell.raises!r} and raises another"
         what += false_sentences(chapter, cell)
         hint = f"write {announcement('raises', failure)}, or correct the cell"
         yield chapter.wrong(cell, what, hint, failure.traceback, failure.line)
 
 
-def _said(words: str, message: str) -> bool:
-    """Whether a message holds the words; without words, whether there is none."""
-    return words in message if words else not message
+def _is_announced(name: str, words: str, failure: Failure) -> bool:
+    """Whether a failure has this name, bare or with its module, and these words.
 
-
-def _names(failure: Failure) -> set[str]:
-    """How the class that was raised may be called: bare, or with its module."""
-    return {failure.name, *failure.kinds[:1]}
+    Without words, it has no message.
+    """
+    said = words in failure.message if words else not failure.message
+    return said and name in (failure.name, *failure.kinds[:1])
 
 
 def _warned(chapter: Chapter, cell: Cell, result: CellResult) -> Iterator[PageError]:
@@ -244,14 +241,9 @@ def _noise(chapter: Chapter, cell: Cell, result: CellResult) -> Iterator[PageErr
 
 def _own_paths() -> list[tuple[re.Pattern[str], str]]:
     """The folders of this machine, whatever they are called."""
-    places = (
-        sys.prefix,
-        sys.base_prefix,
-        tempfile.gettempdir(),
-        Path.home(),
-        Path.cwd(),
-    )
-    folders = sorted(set(map(str, places)), key=len, reverse=True)
+    places = {sys.prefix, sys.base_prefix, tempfile.gettempdir()}
+    places |= {str(Path.home()), str(Path.cwd())}
+    folders = sorted(places, key=len, reverse=True)
     return [
         (re.compile(re.escape(folder + os.sep)), "a machine path")
         for folder in folders
@@ -269,20 +261,13 @@ def _described(chapter: Chapter, cell: Cell, result: CellResult) -> Iterator[Pag
         yield chapter.wrong(cell, "describes a figure and shows none", hint)
 
 
-def _values(
-    values: Iterable[tuple[Value, ValueResult]], chapter: Chapter
-) -> list[PageError]:
+def _values(chapter: Chapter, cell: Cell, result: CellResult) -> Iterator[PageError]:
     """The values in running text could be evaluated."""
-    return [
-        PageError(
-            chapter.path,
-            value.line,
-            f"the value {value.expression!r} could not be had: {result.error}",
-            "name what a cell above defines",
-        )
-        for value, result in values
-        if result.error is not None
-    ]
+    for value, got in zip(cell.values, result.values, strict=True):
+        if got.error is not None:
+            what = f"the value {value.expression!r} could not be had: {got.error}"
+            hint = "name what a cell above defines"
+            yield PageError(chapter.path, value.line, what, hint)
 
 
 def _unchecked(chapter: Chapter) -> Iterator[PageError]:

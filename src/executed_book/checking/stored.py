@@ -16,8 +16,6 @@ are in files beside, each named below the text that stands for it:
     @ jit-3-1.svg
 """
 
-from __future__ import annotations
-
 import base64
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -39,6 +37,9 @@ _NO_JAX = "none"
 
 _HEAD = re.compile(r"# JAX ([^,]+), (.+)")
 _END = "# end"
+
+#: What the head of a record says of where it was made, below its first line.
+_FACTS = [f.name for f in fields(Provenance) if f.name not in ("jax", "device_kind")]
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ def accepted_path(folder: Path, docname: str, jax: str = "") -> Path | None:
     """The accepted outputs of a page: those of this JAX, or else of the newest."""
     paths = [place / f"{docname}.txt" for place in newest_first(folder)]
     paths.insert(0, stored_path(folder, jax, docname))
-    kept = (path for path in paths if path.exists() and not _is_record(path))
+    kept = (path for path in paths if path.exists() and _second_line(path)[:2] != "# ")
     return next(kept, None)
 
 
@@ -124,23 +125,16 @@ def newest_first(folder: Path) -> list[Path]:
 
 def is_accepted(path: Path) -> bool:
     """Whether a file holds accepted outputs: it has a head, and no date."""
-    return _begins(path, "\n")
+    return _second_line(path) == "\n"
 
 
-def _is_record(path: Path) -> bool:
-    """Whether a file has a head with a date; what is damaged is no record."""
-    return _begins(path, "# ")
-
-
-def _begins(path: Path, after: str) -> bool:
-    """Whether a file has a head, and its second line begins so."""
+def _second_line(path: Path) -> str:
+    """The line below a file's head, which tells a record; empty if it is damaged."""
     try:
         with path.open(encoding="utf-8") as file:
-            return bool(_HEAD.match(file.readline())) and file.readline().startswith(
-                after
-            )
+            return file.readline() if _HEAD.match(file.readline()) else ""
     except (OSError, ValueError):
-        return False
+        return ""
 
 
 # -- from a run
@@ -246,16 +240,10 @@ def outputs_text(page: StoredPage, stem: str = "page") -> str:
     where = page.provenance
     head = [f"# JAX {where.jax or _NO_JAX}, {where.device_kind}"]
     if where.date is not None:
-        facts = [(field, getattr(where, field)) for field in _facts()]
+        facts = [(name, getattr(where, name)) for name in _FACTS]
         head += [f"# {name} {fact}" for name, fact in facts if fact is not None]
     blocks = [_block(cell, n, stem) for n, cell in enumerate(page.cells, 1)]
     return "\n\n".join(["\n".join(head), *blocks, _END]) + "\n"
-
-
-def _facts() -> list[str]:
-    """What the head of a record says of where it was made, below its first line."""
-    names = [field.name for field in fields(Provenance)]
-    return [name for name in names if name not in ("jax", "device_kind")]
 
 
 def _block(cell: StoredCell, number: int, stem: str) -> str:
@@ -286,11 +274,10 @@ def write_page(page: StoredPage, path: Path) -> None:
         for k, part in enumerate(cell.parts, 1):
             if part.mime:
                 content = part.content.encode()
-                is_png = part.mime == "image/png"
-                name = _beside(path.stem, number, k, part)
+                if part.mime == "image/png":
+                    content = base64.b64decode(content)
                 write_whole(
-                    path.with_name(name),
-                    base64.b64decode(content) if is_png else content,
+                    path.with_name(_beside(path.stem, number, k, part)), content
                 )
     write_whole(path, outputs_text(page, path.stem))
 

@@ -3,8 +3,6 @@
 One place, so that what differs between the three is seen side by side.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 

@@ -5,15 +5,13 @@ replaced as a whole, by a build that finished; whatever goes wrong, the previous
 still stands.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ..book import Book, execute
-from ..errors import BookError
-from ..plurals import counted
+from ..errors import BookError, counted
+from ..programs.verify import count
 from ..running.progress import Progress
 from ..settings import Settings
 from .publish import Site
@@ -40,10 +38,11 @@ def build(
         site.check([settings.source, config], settings.exclude)
         book = execute(settings, progress, while_starting=import_sphinx)
         if book.errors:
-            raise BookError(_report(book))
+            end = f"{counted(len(book.errors), 'problem')}: nothing was published"
+            raise BookError("\n\n".join([*map(str, book.errors), end]))
         progress.note(book.count_cells())
-        if any(book.offers.values()):
-            progress.note(book.count_programs())
+        if book.all_offers:
+            progress.note(count(book.all_offers))
         for note in _notes(book):
             progress.note(note)
         rendering = Rendering(config, site.work, settings.source, overrides or {})
@@ -52,34 +51,17 @@ def build(
     progress.note(f"The book stands at {os.path.relpath(output / 'index.html')}")
 
 
-def _report(book: Book) -> str:
-    count = len(book.errors)
-    return "\n\n".join(
-        [*map(str, book.errors), f"{counted(count, 'problem')}: nothing was published"]
-    )
-
-
 def _notes(book: Book) -> Iterator[str]:
     """What else there is to say of the book; nothing of what it does not use."""
-    if book.stale or any(p.records for p in book.pages.values()):
-        yield _records_note(book)
+    cells = [cell for page in book.pages.values() for cell in page.records.values()]
+    if cells:
+        kinds = {record.provenance.device_kind for some in cells for record in some}
+        show = "shows" if len(cells) == 1 else "show"
+        whose = ", ".join(sorted(kinds))
+        yield f"{counted(len(cells), 'cell')} {show} a record of {whose}"
+    if book.stale:
+        what = "records are stale and not shown where cells have changed;"
+        way = "'python -m executed_book record' makes them anew"
+        yield "\n  ".join([f"{what} {way}", *book.stale])
     if any(page.checks for page in book.texts):
         yield f"{book.counts}; 'claims' lists those that are not bound"
-
-
-def _records_note(book: Book) -> str:
-    """Which platforms' records the pages show, and which records are stale."""
-    cells = [cell for page in book.pages.values() for cell in page.records.values()]
-    labels = sorted({record.label for records in cells for record in records})
-    lines = []
-    if cells:
-        show = "shows" if len(cells) == 1 else "show"
-        whose = ", ".join(labels)
-        lines.append(f"{counted(len(cells), 'cell')} {show} a record of {whose}")
-    if book.stale:
-        lines.append(
-            "records are stale and not shown where cells have changed;"
-            " 'python -m executed_book record' makes them anew"
-        )
-        lines += [f"  {name}" for name in book.stale]
-    return "\n".join(lines)

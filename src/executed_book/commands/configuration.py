@@ -1,7 +1,5 @@
 """What Sphinx's configuration says that is needed before Sphinx runs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The command line: what it understands, and how it says what went wrong."""
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import os
@@ -56,7 +54,7 @@ def _stop(number: int, frame: FrameType | None) -> NoReturn:
     raise _Stopped(number)
 
 
-def _dropped(what: sys.UnraisableHookArgs) -> None:
+def _dropped(what: "sys.UnraisableHookArgs") -> None:
     """Stop a moment later if Python could not raise it where the signal came.
 
     That is so in callbacks of weak references, of which importing has many, and in
@@ -95,9 +93,8 @@ def _defect(error: Exception) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m executed_book")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    added: dict[str, argparse.ArgumentParser] = {}
     for name, (run, text) in _COMMANDS.items():
-        added[name] = command = commands.add_parser(name, help=text)
+        command = commands.add_parser(name, help=text)
         command.set_defaults(run=run, command=name)
         command.add_argument("--source", type=Path, default=Path("docs"))
         command.add_argument("--config", type=Path, default=Path("conf"))
@@ -106,14 +103,12 @@ def _parser() -> argparse.ArgumentParser:
             "-D", metavar="NAME=VALUE", action="append", default=[], type=_override
         )
         command.add_argument("--jobs", type=_count, help="chapters at once")
-        if name not in ("build", "releases"):
+        if name == "build":
+            command.add_argument("--output", type=Path, default=Path("_build/html"))
+        elif name != "releases":
             command.add_argument(
                 "--only", nargs="+", action="extend", metavar="CHAPTER", help="by name"
             )
-    added["build"].add_argument("--output", type=Path, default=Path("_build/html"))
-    added["releases"].add_argument(
-        "--page", type=Path, default=Path("docs/releases.md")
-    )
     return parser
 
 
@@ -176,12 +171,6 @@ def _run(options: argparse.Namespace, progress: Progress) -> None:
     getattr(module, name)(_settings(options), progress)
 
 
-def _releases(options: argparse.Namespace, progress: Progress) -> None:
-    from .releases import releases
-
-    releases(_settings(options), options.page, progress)
-
-
 #: Each command with what it does.
 _COMMANDS = {
     "build": (_build, "execute the book and publish the site"),
@@ -190,5 +179,5 @@ _COMMANDS = {
     "verify": (_run, "run every program by itself"),
     "pin": (_run, "accept the outputs as they are now"),
     "record": (_run, "write what this platform gives"),
-    "releases": (_releases, "write the page of what other releases of JAX change"),
+    "releases": (_run, "write the page of what other releases of JAX change"),
 }

@@ -1,7 +1,5 @@
 """`pin`: accepting the outputs as they are now, and showing what changed."""
 
-from __future__ import annotations
-
 import dataclasses
 import difflib
 from collections.abc import Iterator
@@ -17,9 +15,8 @@ from ..checking.stored import (
     stored_path,
 )
 from ..checking.text import pinned_text
-from ..errors import PageError, raise_all
+from ..errors import PageError, counted, raise_all
 from ..files import write_whole
-from ..plurals import counted
 from ..running.processes import run_folder
 from ..running.progress import Progress
 from ..settings import Settings

@@ -5,8 +5,6 @@ absent, or a site whose every file a build wrote. Where the system can swap two 
 in one step, there is no moment without a site.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import errno
@@ -148,12 +146,11 @@ class Site:
                 raise
 
 
+_shown = os.path.relpath
+
+
 def _refused(path: Path, why: str, way_out: str) -> BookError:
     return BookError(f"{_shown(path)}: {why}: nothing was done\n    → {way_out}")
-
-
-def _shown(path: Path) -> str:
-    return os.path.relpath(path)
 
 
 def _is_inside(output: Path, source: Path, excluded: Iterable[str]) -> bool:

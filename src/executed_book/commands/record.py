@@ -5,8 +5,6 @@ the page is done. A cell that fails here costs its own record and those of the c
 that need it; one that ends the whole process costs those of its chapter.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import re
 import subprocess
@@ -23,9 +21,8 @@ from ..checking.stored import (
     stored_path,
     write_page,
 )
-from ..errors import BookError, PageError
+from ..errors import BookError, PageError, counted
 from ..model import Chapter, Executed
-from ..plurals import counted
 from ..programs.snippets import needed_cells
 from ..running.fingerprint import installed_version
 from ..running.platform import platform_name

@@ -4,8 +4,6 @@ It is written from what is stored below `outputs/cells`: the difference of each 
 accepted outputs and of what `record` stored of it on a CPU with another release.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,9 +14,9 @@ from pathlib import Path
 from ..checking.comparison import same_output
 from ..checking.elsewhere import same_cells
 from ..checking.stored import StoredCell, accepted_path, newest_first, read_outputs
+from ..errors import counted
 from ..files import write_whole
 from ..model import Chapter, Provenance
-from ..plurals import counted
 from ..reading.pages import read_pages
 from ..running.progress import Progress
 from ..settings import Settings
@@ -63,8 +61,8 @@ class Release:
     changes: list[Change] = field(default_factory=list)
 
 
-def releases(settings: Settings, page: Path, progress: Progress) -> None:
-    """Write the page, and tell what changes.
+def releases(settings: Settings, progress: Progress) -> None:
+    """Write the book's page `releases`, and tell what changes.
 
     Raises:
         BookError: `conf.py` names no folder, or a file there cannot be read.
@@ -83,7 +81,8 @@ def releases(settings: Settings, page: Path, progress: Progress) -> None:
                 f"JAX {release.other.jax}: {len(release.changes)} of"
                 f" {counted(release.cells, 'cell')} differ"
             )
-    write_whole(page, releases_page(compared).rstrip("\n") + "\n")
+    text = releases_page(compared).rstrip("\n") + "\n"
+    write_whole(settings.source / "releases.md", text)
 
 
 def compare(folder: Path, place: Path, chapters: Iterable[Chapter]) -> Release | None:
@@ -120,12 +119,8 @@ def _changes(
             yield Change(docname, number, cell.source, new, old, broke=True)
         elif cell.varies or other.varies:
             continue
-        elif same_output(_plain(new), _plain(old)) is not None:
+        elif same_output(*(_ADDRESS.sub("<address>", x) for x in (new, old))):
             yield Change(docname, number, cell.source, new, old)
-
-
-def _plain(text: str) -> str:
-    return _ADDRESS.sub("<address>", text)
 
 
 # -- the page

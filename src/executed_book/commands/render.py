@@ -1,7 +1,5 @@
 """Running Sphinx in a work folder, on a book that has been executed already."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import logging
@@ -114,9 +112,10 @@ class Rendering:
     def _failed(self, error: Exception) -> BookError:
         log = self.work / "traceback.txt"
         log.write_text(traceback.format_exc(), "utf-8")
+        kind = getattr(error, "category", type(error).__name__)
+        what = ": ".join([kind, *str(error).strip().splitlines()[:1]])
         return BookError(
-            f"the pages could not be rendered: {_summary(error)}:"
-            " nothing was published\n"
+            f"the pages could not be rendered: {what}: nothing was published\n"
             f"    → the whole of it stands in {os.path.relpath(log)}"
         )
 
@@ -130,9 +129,3 @@ def _remove_page(site: Path, docname: str) -> None:
     for folder in (site, site / "_sources", site / "_downloads"):
         for ending in _OF_A_PAGE:
             (folder / f"{docname}.{ending}").unlink(missing_ok=True)
-
-
-def _summary(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    kind = getattr(error, "category", type(error).__name__)
-    return f"{kind}: {lines[0]}" if lines else str(kind)

@@ -1,18 +1,16 @@
 """`verify`: run the programs of the pages by themselves, and keep what they gave."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Collection
 
 from ..book import Book, execute, verdict_path
-from ..errors import PageError, raise_all
+from ..checking.descriptions import describing_expression
+from ..errors import raise_all
 from ..model import Chapter, Value
 from ..names import bound_names
 from ..programs import verify as programs
 from ..programs.cells import SourceCell, parse
-from ..programs.values import describing_expression
 from ..programs.verify import Descriptions
 from ..running.progress import Progress
 from ..settings import Settings
@@ -27,28 +25,17 @@ def verify(settings: Settings, progress: Progress) -> None:
     rules = settings.rules - {"programs"}
     book = execute(dataclasses.replace(settings, rules=rules), progress)
     raise_all(book.errors)
-    waiting = {
-        docname
-        for docname, offers in book.offers.items()
-        if any(offer.verdict is None for offer in offers)
-    }
+    waiting = [offer for offer in book.all_offers if offer.verdict is None]
     if waiting:
-        values = page_values(settings, progress, waiting)
-        offers = [
-            dataclasses.replace(offer, values=values.get((docname, offer.what), {}))
-            for docname in sorted(waiting)
-            for offer in book.offers[docname]
-        ]
-        memory = settings.memory_bytes
-        programs.verify_offers(offers, settings.jobs, progress, memory)
+        docnames = {offer.chapter.docname for offer in waiting}
+        values = page_values(settings, progress, docnames)
+        for k, offer in enumerate(waiting):
+            of_cell = values.get((offer.chapter.docname, offer.cell.number), {})
+            waiting[k] = dataclasses.replace(offer, values=of_cell)
+        programs.verify_offers(waiting, settings.jobs, progress, settings.memory_bytes)
     _forget(settings, book)
-    progress.note(book.count_programs())
-    raise_all(_failed(book))
-
-
-def _failed(book: Book) -> list[PageError]:
-    every = (offer.error for offers in book.offers.values() for offer in offers)
-    return [error for error in every if error is not None]
+    progress.note(programs.count(book.all_offers))
+    raise_all([offer.error for offer in book.all_offers if offer.error is not None])
 
 
 def _forget(settings: Settings, book: Book) -> None:
@@ -64,11 +51,11 @@ def _forget(settings: Settings, book: Book) -> None:
 
 def page_values(
     settings: Settings, progress: Progress, docnames: Collection[str]
-) -> dict[tuple[str, str], Descriptions]:
+) -> dict[tuple[str, int], Descriptions]:
     """What the names that each cell binds hold on its page, described as text.
 
     The chapters are executed once more, and asked after each cell; what they said is
-    kept as runs are. The keys are a chapter and how an offer calls the cell.
+    kept as runs are. The keys are the names of chapters and the numbers of cells.
     """
     asking = dataclasses.replace(
         settings,
@@ -80,16 +67,11 @@ def page_values(
     )
     book = execute(asking, progress, choose=_asked)
     return {
-        (docname, f"cell {cell.number}"): _values_in(result.values[-1].text)
+        (docname, cell.number): json.loads(result.values[-1].text)
         for docname, executed in book.executed.items()
         for cell, result in executed
-        if result.values
+        if result.values and result.values[-1].text.startswith("{")
     }
-
-
-def _values_in(text: str) -> dict[str, str]:
-    descriptions: dict[str, str] = json.loads(text) if text.startswith("{") else {}
-    return descriptions
 
 
 def _asked(chapter: Chapter) -> Chapter:

@@ -1,14 +1,12 @@
 """One cell of a page: what the book knows of it, and its statements."""
 
-from __future__ import annotations
-
 import ast
 import itertools
 import re
 import warnings
 from dataclasses import dataclass
 
-from ..names import parsed
+from ..names import dotted, parsed, same_scope
 
 _NOTEBOOK_ONLY = re.compile(r"(?m)^%(?:matplotlib|config|load_ext|autoreload)\b.*$")
 _RUNS_ITS_CODE = re.compile(
@@ -69,6 +67,7 @@ def parse(cell: SourceCell) -> ParsedCell:
     >>> parse(SourceCell("%matplotlib inline\n%timeit -n 2 f(x)")).lines
     ('', 'f(x);')
     """
+    problem: tuple[int, str] | None = None
     try:
         text, tree = _python_of(cell.code)
         if cell.raises is not None or "await" in text or "async" in text:
@@ -76,9 +75,10 @@ def parse(cell: SourceCell) -> ParsedCell:
                 compile(tree, "<cell>", "exec", dont_inherit=True)  # finds all mistakes
     except SyntaxError as error:
         problem = error.lineno or 1, f"not plain Python ({error.msg})"
-        return ParsedCell(cell, tuple(cell.code.split("\n")), problem=problem)
-    if _starts_tasks(tree):
-        problem = 1, "it needs the event loop that a notebook runs"
+    else:
+        if _starts_tasks(tree):
+            problem = 1, "it needs the event loop that a notebook runs"
+    if problem is not None:
         return ParsedCell(cell, tuple(cell.code.split("\n")), problem=problem)
     fails_at = cell.fails_at
     if any(a.end_lineno == b.lineno for a, b in itertools.pairwise(tree.body)):
@@ -97,17 +97,8 @@ def _starts_tasks(tree: ast.Module) -> bool:
     [True, False]
     """
     names = {"create_task", "ensure_future", "get_running_loop"}
-    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
-    nodes: list[ast.AST] = [tree]
-    for node in nodes:
-        if (
-            isinstance(node, ast.Call)
-            and ast.unparse(node.func).removeprefix("asyncio.") in names
-        ):
-            return True
-        if not isinstance(node, kinds):
-            nodes += ast.iter_child_nodes(node)
-    return False
+    calls = (node for node in same_scope(tree.body) if isinstance(node, ast.Call))
+    return any(dotted(call.func).removeprefix("asyncio.") in names for call in calls)
 
 
 def _python_of(code: str) -> tuple[str, ast.Module]:

@@ -9,8 +9,6 @@ Calls of the page's own functions are followed into their bodies. The tables in
 buffers, is not followed: there a cell says what it needs.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterable, Iterator
 
@@ -155,7 +153,6 @@ class Follower:
             self.look(things)  # its body runs now
         else:
             things = self._function(node, self._defaults(node.args, scope), scope)
-            self._values(filter(None, [node.returns]), scope)
         for decorator in reversed(node.decorator_list):
             things = self._call(decorator, Arguments((things,)), scope)
         self._bind(node.name, things, scope)
@@ -383,7 +380,8 @@ class Follower:
     ) -> Things | None:
         """Call a method of the page; None if the object has none of this name."""
         methods = list(_methods_named(owner, name))
-        places = arguments.after(frozenset((owner,)))
+        positional = frozenset((owner,)), *arguments.positional
+        places = Arguments(positional, arguments.keywords)
         results = NOTHING.union(*[self._body(m, m.code, places) for m in methods])  # type: ignore[arg-type]
         return results if methods else None
 

@@ -5,8 +5,6 @@ run before it is offered: a function that is missing here costs a program a line
 many, or is found then.
 """
 
-from __future__ import annotations
-
 import builtins
 
 

@@ -10,8 +10,6 @@ program was repaired, the author may say what its cell needs: `:needs:` names va
 earlier cells.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterable, Sequence

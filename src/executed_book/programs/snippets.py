@@ -1,7 +1,5 @@
 """Programs for the pages: the text that each cell's second button copies."""
 
-from __future__ import annotations
-
 import functools
 import os
 import re
@@ -66,7 +64,7 @@ def source_cells(executed: Executed) -> list[SourceCell]:
             tags=cell.tags,
             raises=raised(cell, result),
             displays=has_value(result),
-            prints=_prints(result),
+            prints=any(item.get("name") == "stdout" for item in result.outputs),
             fails_at=_fails_at(cell, result),
             label=cell.check,
             needs=cell.needs,
@@ -80,11 +78,6 @@ def raised(cell: Cell, result: CellResult) -> str | None:
     if cell.raises is None and cell.may_raise and result.failure is not None:
         return f"{result.failure.name}: "
     return cell.raises
-
-
-def _prints(result: CellResult) -> bool:
-    """Whether a cell wrote something to stdout."""
-    return any(item.get("name") == "stdout" for item in result.outputs)
 
 
 def _fails_at(cell: Cell, result: CellResult) -> int | None:

@@ -14,8 +14,6 @@ What an earlier cell printed is not printed again, and what it raised is not rai
 earlier statement that does so, and is needed, runs with that turned away.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -52,6 +50,16 @@ def header(address: str, jax_version: str) -> str:
     '# https://example.org/numpy/random.html, run with JAX 0.12.0'
     """
     return f"# {address}" + (f", run with JAX {jax_version}" if jax_version else "")
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """A statement with its comments."""
+
+    text: str
+    cell: int
+    is_import: bool = False
+    is_compound: bool = False
 
 
 class Programs:
@@ -118,15 +126,7 @@ class Programs:
         return self._pieces[statement.index]
 
 
-# -- pieces of a program: statements with their comments
-
-
-@dataclass(frozen=True)
-class _Piece:
-    text: str
-    cell: int
-    is_import: bool = False
-    is_compound: bool = False
+# -- pieces of a program
 
 
 def _piece(page: Page, statement: Statement, text: str) -> _Piece:

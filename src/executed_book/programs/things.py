@@ -1,7 +1,5 @@
 """What names of a page may hold, and which statements made it so."""
 
-from __future__ import annotations
-
 import ast
 import itertools
 from collections.abc import Iterable
@@ -33,9 +31,9 @@ class Thing:
 
     kind: str = ""
     path: str = ""
-    parts: set[Thing] = field(default_factory=set)
+    parts: set["Thing"] = field(default_factory=set)
     code: Code | None = None
-    scope: Scope | None = None
+    scope: "Scope | None" = None
     history: Mask = 0
     serial: int = field(default_factory=lambda: next(SERIALS))
 
@@ -55,7 +53,7 @@ class Scope:
     """
 
     names: dict[str, Things] = field(default_factory=dict)
-    outer: Scope | None = None
+    outer: "Scope | None" = None
     own: frozenset[str] = frozenset()
     histories: dict[str, Mask] = field(default_factory=dict)
 
@@ -63,7 +61,7 @@ class Scope:
     def is_page(self) -> bool:
         return self.outer is None
 
-    def home(self, name: str) -> Scope | None:
+    def home(self, name: str) -> "Scope | None":
         """The scope that a name is looked up in; None if nothing defines it."""
         scope: Scope | None = self
         while scope is not None and name not in scope.names:
@@ -89,10 +87,6 @@ class Arguments:
     @property
     def every(self) -> Things:
         return NOTHING.union(*self.positional, *self.keywords.values())
-
-    def after(self, first: Things) -> Arguments:
-        """The same with another argument before them."""
-        return Arguments((first, *self.positional), self.keywords)
 
 
 @dataclass

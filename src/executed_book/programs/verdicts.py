@@ -6,8 +6,6 @@ are not part of the digest, since they differ from machine to machine in their l
 places, and pins hold them.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from dataclasses import dataclass

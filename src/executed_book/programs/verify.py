@@ -6,8 +6,6 @@ can be missed when something else takes the machine for a moment. What fails aga
 given the nearest earlier statements with which it holds.
 """
 
-from __future__ import annotations
-
 import ast
 import dataclasses
 import functools
@@ -16,9 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..checking.comparison import same_output
+from ..checking.descriptions import UNKNOWN, describing_code, split_descriptions
 from ..checking.text import printed_text
 from ..errors import PageError
-from ..model import Executed
+from ..model import Cell, Chapter, Executed
 from ..names import parsed
 from ..running.pool import Pool
 from ..running.processes import run_folder
@@ -28,7 +27,6 @@ from ..running.workers import Worker, Workers, open_workers
 from .slicing import NoFaithfulProgram
 from .snippets import Snippets, programs_by_cell, raised
 from .text import Programs, sets_environment
-from .values import UNKNOWN, describing_code, split_descriptions
 from .verdicts import (
     BESIDE,
     DIFFERS,
@@ -60,25 +58,19 @@ class Offer:
     """A program that a page offers to its readers.
 
     Attributes:
-        path, line: where its cell stands.
-        what: which cell that is, for messages: "cell 3".
+        chapter, cell: what it is the program of.
         promise: the text as it was sliced, and what it has to do.
         verdicts: where what it did is kept.
-        cell: the index of the cell.
         programs: what makes programs of its page.
-        varies: whether its cell may show something else each time.
         values: what the names that its cell binds hold on the page.
         began: when the run of its page began; what is younger may be made by it.
     """
 
-    path: Path
-    line: int
-    what: str
+    chapter: Chapter
+    cell: Cell
     promise: Promise
     verdicts: Verdicts
-    cell: int
     programs: Callable[[], Programs]
-    varies: bool = False
     values: Descriptions = field(default_factory=dict)
     began: float = float("inf")
 
@@ -98,13 +90,16 @@ class Offer:
         verdict = self.verdict
         if verdict is None or verdict.word != DIFFERS:
             return None
-        return PageError(
-            self.path,
-            self.line,
-            f"the program of {self.what} does not give what the page shows",
+        return self.chapter.wrong(
+            self.cell,
+            "has a program that does not give what the page shows",
             "have the cell take what it needs from names that cells above define",
             f"{verdict.note}\n--- as copied\n{self.promise.text}",
         )
+
+    def note(self, verdict: Verdict) -> None:
+        """Keep what was found."""
+        self.verdicts.note(self.promise, f"cell {self.cell.number}", verdict)
 
     def key_of(self, text: str) -> str:
         """The digest of another text that has to do the same."""
@@ -113,7 +108,7 @@ class Offer:
     def with_added(self, added: Places) -> str | None:
         """The text with further statements; None where that cannot be."""
         try:
-            return self.programs().of(self.cell, added)
+            return self.programs().of(self.cell.number - 1, added)
         except NoFaithfulProgram:
             return None
 
@@ -122,17 +117,15 @@ def offers_of(
     executed: Executed, snippets: Snippets, verdicts: Verdicts
 ) -> list[Offer]:
     """The programs of a chapter's cells."""
-    path, offers = executed.chapter.path, list[Offer]()
+    chapter, offers = executed.chapter, list[Offer]()
     programs = functools.cache(lambda: programs_by_cell(executed))
     began = executed.run.executed - executed.run.seconds
     for (cell, result), program in zip(executed, snippets.programs, strict=True):
-        if program is None:
-            continue
-        gives = None if cell.varies else printed_text(result.outputs)
-        promise = Promise(program, gives, raised(cell, result))
-        about = path, cell.line, f"cell {cell.number}", promise, verdicts
-        more = cell.number - 1, programs, cell.varies
-        offers.append(Offer(*about, *more, began=began))
+        if program is not None:
+            gives = None if cell.varies else printed_text(result.outputs)
+            promise = Promise(program, gives, raised(cell, result))
+            offer = Offer(chapter, cell, promise, verdicts, programs, began=began)
+            offers.append(offer)
     return offers
 
 
@@ -143,7 +136,7 @@ def settled(snippets: Snippets, offers: Iterable[Offer]) -> Snippets:
         verdict = offer.verdict
         if verdict is None:
             continue
-        cell = offer.cell
+        cell = offer.cell.number - 1
         if not verdict.is_good:
             programs[cell] = None
             reasons[cell] = _REASONS[verdict.word]
@@ -166,10 +159,11 @@ def unverified(offers: Iterable[Offer]) -> Iterator[PageError]:
     """One error for a page that lacks verdicts."""
     waiting = [offer for offer in offers if offer.verdict is None]
     if waiting:
+        cells = ", ".join(str(offer.cell.number) for offer in waiting)
         yield PageError(
-            waiting[0].path,
-            waiting[0].line,
-            f"not verified as they stand: {', '.join(o.what for o in waiting)}",
+            waiting[0].chapter.path,
+            waiting[0].cell.line,
+            f"not verified as they stand: cells {cells}",
             "run 'python -m executed_book verify', and commit what it writes",
         )
 
@@ -211,7 +205,7 @@ class _Trial(ProgramTask):
         offer: Offer,
         text: str,
         memory: float,
-        tell: Callable[[_Trial], None] = lambda trial: None,
+        tell: Callable[["_Trial"], None] = lambda trial: None,
     ) -> None:
         names = offer.values if offer.promise.raises is None else ()
         text += describing_code(names) if names else ""
@@ -283,9 +277,8 @@ def verify_offers(
     files_below = functools.cache(_files_below)
     with open_workers({}) as workers:
         for offer in failed:
-            progress.note(
-                f"  {offer.path.stem}, {offer.what}: looking for what it needs"
-            )
+            name = f"{offer.chapter.docname}, cell {offer.cell.number}"
+            progress.note(f"  {name}: looking for what it needs")
             _repair(offer, workers, memory, files_below)
 
 
@@ -311,9 +304,8 @@ def _note(
     listed = ", ".join(sorted(unknown | set(unstable)))
     notes = [f"not compared: {listed}"] if listed else []
     notes += [f"{BESIDE}{', '.join(files)}"] if files else []
-    word = NEEDS_FILES if files else VARIES if offer.varies else HELD
-    verdict = Verdict(word, tuple(added), digest, "; ".join(notes))
-    offer.verdicts.note(offer.promise, offer.what, verdict)
+    word = NEEDS_FILES if files else VARIES if offer.cell.varies else HELD
+    offer.note(Verdict(word, tuple(added), digest, "; ".join(notes)))
 
 
 # -- lengthening what does not hold
@@ -330,12 +322,14 @@ def _repair(
 
     def attempt(added: Places, fresh: bool = False) -> _Trial:
         text = (offer.with_added(added) if added else None) or offer.promise.text
-        trial = _Trial(offer, _copying(files, offer.path.parent) + text, memory)
+        trial = _Trial(offer, _copying(files, offer.chapter.path.parent) + text, memory)
         trial.fresh = trial.fresh or fresh
         Pool(workers, 1).run([trial])
         return trial
 
-    above = offer.programs().others_above(offer.cell)[::-1]  # the nearest first
+    above = offer.programs().others_above(offer.cell.number - 1)[
+        ::-1
+    ]  # the nearest first
     short = attempt(())
     if short.lacks_files and (files := _files_named(offer, files_below)):
         short = attempt(())
@@ -362,8 +356,7 @@ def _repair(
         word = word if again.ran.stdout == long.ran.stdout else VARIES
     problem = short.problem or ", ".join(short.other)
     note = " | ".join(line.strip() for line in problem.strip().split("\n"))[:300]
-    verdict = Verdict(word, note="" if word == VARIES else note)
-    offer.verdicts.note(offer.promise, offer.what, verdict)
+    offer.note(Verdict(word, note="" if word == VARIES else note))
 
 
 def _files_below(folder: Path) -> list[Path]:
@@ -372,7 +365,7 @@ def _files_below(folder: Path) -> list[Path]:
 
 def _files_named(offer: Offer, files_below: Callable[[Path], list[Path]]) -> list[str]:
     """The files below the page's folder that a program names and its page found."""
-    folder, nodes = offer.path.parent, ast.walk(parsed(offer.promise.text))
+    folder, nodes = offer.chapter.path.parent, ast.walk(parsed(offer.promise.text))
     texts = (node.value for node in nodes if isinstance(node, ast.Constant))
     names = {Path(text).name for text in texts if isinstance(text, str)}
     named = (path for path in files_below(folder) if path.name in names)

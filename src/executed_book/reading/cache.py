@@ -5,8 +5,6 @@ changed. What is read depends on the text, its place, the rules, the lines that 
 claims, and the code that reads it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import functools

@@ -1,9 +1,6 @@
 """Reading one page as a chapter, and everything that is wrong with it."""
 
-from __future__ import annotations
-
 import dataclasses
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +9,7 @@ from typing import Any
 from ..errors import PageError
 from ..model import Cell, Chapter, Prose, Sentence, Value
 from ..settings import Settings
-from .markdown import SPAN, Stretch, running_text, stretches
+from .markdown import SPAN, Stretch, stretches
 from .notebooks import NotANotebook, notebook_stretches
 from .options import (
     cell_options,
@@ -22,8 +19,7 @@ from .options import (
     of_myst_nb,
     page_options,
 )
-from .prose import check_prose
-from .sentences import SentenceReader
+from .sentences import SentenceReader, check_prose
 
 _ROLES = frozenset({"value", "measured"})
 
@@ -57,18 +53,16 @@ class Reading:
         """The page's name for Sphinx."""
         return docname_of(self.path, self.settings.source)
 
-    def read_sentences(self, pieces: Iterable[Stretch]) -> None:
-        """Note the sentences of the page, and the checks that they name."""
+    def read_text(self, pieces: list[Stretch]) -> None:
+        """Note the sentences of the page, and measured numbers typed into them."""
         claims = self.settings.claims
         under, after = (frozenset(claims.get(key, ())) for key in ("under", "after"))
         reader = SentenceReader(self.path, under, after)
         self.sentences = reader.read(pieces)
         self.errors += reader.errors
-
-    def check_prose(self, running: Iterable[tuple[int, str]]) -> None:
-        """Note the measured numbers that were typed into running text."""
         if "numbers" in self.settings.rules:
-            self.errors += check_prose(self.path, running)
+            for piece in pieces:
+                self.errors += check_prose(self.path, piece.running)
 
 
 def read_page(path: Path, settings: Settings, text: str | None = None) -> Reading:
@@ -119,17 +113,17 @@ def _read_markdown(text: str, reading: Reading) -> None:
     path = reading.path
     front, front_lines = front_matter(text, path)
     body = text.split("\n", front_lines)[front_lines] if front_lines else text
-    if not executes(front):
-        pieces = stretches(body, front_lines + 1)
-        reading.errors += _not_executing(path, pieces)
-        reading.check_prose(running_text(body, front_lines + 1))
-        reading.read_sentences(pieces)
-        return
-    _check_language(front, path)
     pieces = stretches(body, front_lines + 1)
-    for piece in pieces:
-        _load(piece, path, reading.errors)
-    _make_chapter(text, front, pieces, reading)
+    reading.read_text(pieces)
+    if executes(front):
+        _check_language(front, path)
+        for piece in pieces:
+            _load(piece, path, reading.errors)
+        _make_chapter(text, front, pieces, reading)
+    elif cells := [piece for piece in pieces if piece.kind == "code"]:
+        what = "a code cell on a page that does not execute"
+        hint = "add 'file_format: mystnb' to the page's front matter"
+        reading.errors.append(PageError(path, cells[0].fence, what, hint))
 
 
 def _read_notebook(text: str, reading: Reading) -> None:
@@ -144,6 +138,7 @@ def _read_notebook(text: str, reading: Reading) -> None:
         ) from None
     _check_language(metadata, reading.path)
     metadata = {k: v for k, v in metadata.items() if k != "kernelspec"}
+    reading.read_text(pieces)
     _make_chapter(text, metadata, pieces, reading)
 
 
@@ -155,20 +150,6 @@ def _check_language(metadata: dict[str, Any], path: Path) -> None:
             *(path, 1, f"its cells are written in {language}"),
             "name the page in nb_execution_excludepatterns: it is shown as it is",
         )
-
-
-def _not_executing(path: Path, pieces: list[Stretch]) -> list[PageError]:
-    cells = [s for s in pieces if s.kind == "code"]
-    if not cells:
-        return []
-    return [
-        PageError(
-            path,
-            cells[0].fence,
-            "a code cell on a page that does not execute",
-            "add 'file_format: mystnb' to the page's front matter",
-        )
-    ]
 
 
 def _make_chapter(
@@ -184,18 +165,14 @@ def _make_chapter(
     may_raise = of_myst_nb(metadata).get("execution_allow_errors") is True
     for piece in pieces:
         if piece.kind != "code":
-            values = _values(piece.running)
             parts.append(Prose(piece.text, piece.line, piece.kind, piece.options))
-            _attach(values, parts, reading)
-            reading.check_prose(piece.running)
-            reading.errors += _evaluated_late(piece.running, path)
+            _attach(_values(piece.running, reading), parts, reading)
             continue
         number += 1
         fields, wrong = cell_options(piece, path, is_strict)
         reading.errors += wrong
         fields["may_raise"] |= may_raise
         parts.append(Cell(number, piece.text, piece.line, **fields))
-    reading.read_sentences(pieces)
     reading.chapter = Chapter(
         docname=reading.docname,
         path=path,
@@ -220,37 +197,19 @@ def _attach(values: list[Value], parts: list[Prose | Cell], reading: Reading) ->
         reading.errors.append(PageError(reading.path, value.line, what, hint))
 
 
-def _values(running: Iterable[tuple[int, str]]) -> list[Value]:
-    """The value roles of a stretch of running text."""
-    return [
-        Value(role, text, line)
-        for role, text, line in _roles(running)
-        if role in _ROLES
-    ]
-
-
-def _evaluated_late(running: Iterable[tuple[int, str]], path: Path) -> list[PageError]:
-    """The roles of MyST-NB's that evaluate while a page is rendered."""
-    return [
-        PageError(
-            path,
-            line,
-            "{eval} needs a kernel that runs while the page is rendered",
-            f"write {{value}}`{text}`",
-        )
-        for role, text, line in _roles(running)
-        if role == "eval"
-    ]
-
-
-def _roles(running: Iterable[tuple[int, str]]) -> Iterator[tuple[str, str, int]]:
-    """Each role of running text: its name, its text, its line."""
-    numbered = list(running)
-    text = "\n".join(content for _, content in numbered)
+def _values(running: list[tuple[int, str]], reading: Reading) -> list[Value]:
+    """The value roles of a stretch of running text; MyST-NB's own is an error."""
+    text, values = "\n".join(content for _, content in running), []
     for span in SPAN.finditer(text):
-        line = numbered[text.count("\n", 0, span.start())][0]
-        if span["role"]:
-            yield span["role"], " ".join(span["text"].split()), line
+        line = running[text.count("\n", 0, span.start())][0]
+        expression = " ".join(span["text"].split())
+        if span["role"] in _ROLES:
+            values.append(Value(span["role"], expression, line))
+        elif span["role"] == "eval":
+            what = "{eval} needs a kernel that runs while the page is rendered"
+            hint = f"write {{value}}`{expression}`"
+            reading.errors.append(PageError(reading.path, line, what, hint))
+    return values
 
 
 def _load(piece: Stretch, path: Path, errors: list[PageError]) -> None:
@@ -262,11 +221,6 @@ def _load(piece: Stretch, path: Path, errors: list[PageError]) -> None:
         piece.text = path.parent.joinpath(name).read_text("utf-8").rstrip("\n")
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        errors.append(
-            PageError(
-                path,
-                piece.fence,
-                f"the cell's file {name!r} cannot be read: {reason}",
-                "name a file by its path from this page's folder",
-            )
-        )
+        what = f"the cell's file {name!r} cannot be read: {reason}"
+        hint = "name a file by its path from this page's folder"
+        errors.append(PageError(path, piece.fence, what, hint))

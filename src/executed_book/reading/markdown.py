@@ -4,8 +4,6 @@ MyST's own parser says what is a cell, what is a directive and what is running t
 nothing here looks at fences by itself.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Iterator

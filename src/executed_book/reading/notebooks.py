@@ -3,8 +3,6 @@
 What a notebook stores of earlier runs is left aside: only its sources are read.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

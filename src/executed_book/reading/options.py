@@ -1,7 +1,5 @@
 """What a page and its cells may say of themselves, and what is wrong with it."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Finding the pages of a book: the files that Sphinx would take, and no others."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from sphinx.project import EXCLUDE_PATHS

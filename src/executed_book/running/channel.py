@@ -1,7 +1,5 @@
 """What a worker and the builder share: names of files, messages over a socket."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

@@ -1,7 +1,5 @@
 """Running chapters: from what stands on a page to what executing it gave."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys
@@ -11,15 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import BookError, PageError
-from ..model import (
-    Cell,
-    CellResult,
-    Chapter,
-    Executed,
-    Provenance,
-    Run,
-    result_from,
-)
+from ..model import CellResult, Chapter, Executed, Provenance, Run, result_from
 from ..settings import Settings
 from .channel import Message
 from .fingerprint import Depends, dependencies, installed_version
@@ -160,24 +150,17 @@ class ChapterTask(Task):
             stderr,
         )
 
-    @property
-    def _cell(self) -> Cell | None:
-        """The cell that runs, or ran last; None before the first."""
-        return self.chapter.cells[self._number - 1] if self._number else None
-
     def _at_cell(self, what: str, hint: str = "", detail: str = "") -> PageError:
-        cell = self._cell
-        if self._phase == "values" and cell is not None and cell.values:
-            line = cell.values[0].line
-            return PageError(
-                self.chapter.path, line, f"a value in the text {what}", hint, detail
-            )
-        if cell is None:
-            return PageError(self.chapter.path, 1, f"the chapter {what}", hint, detail)
-        who = f"cell {cell.number}"
-        if self._phase == "end":
-            who = "the end of the chapter"
-        return PageError(self.chapter.path, cell.line, f"{who} {what}", hint, detail)
+        """An error at the cell that runs, or ran last."""
+        line, who = 1, "the chapter"
+        if self._number:
+            cell = self.chapter.cells[self._number - 1]
+            line, who = cell.line, f"cell {cell.number}"
+            if self._phase == "values" and cell.values:
+                line, who = cell.values[0].line, "a value in the text"
+            elif self._phase == "end":
+                who = "the end of the chapter"
+        return PageError(self.chapter.path, line, f"{who} {what}", hint, detail)
 
 
 def source_date() -> int | None:

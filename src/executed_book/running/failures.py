@@ -1,7 +1,5 @@
 """Exceptions as plain data: the class, the message, and the reader's own lines."""
 
-from __future__ import annotations
-
 import traceback
 
 from ..model import Failure

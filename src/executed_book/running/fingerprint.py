@@ -1,7 +1,5 @@
 """What a run depends on, as text to compare: versions, variables, files, ourselves."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import importlib.metadata
@@ -10,7 +8,7 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from importlib.util import source_from_cache
 from pathlib import Path
 from typing import TypedDict
@@ -125,22 +123,14 @@ def _value_digest(value: str | None) -> str | None:
 
 def holds(depends: Depends, project: Path) -> bool:
     """Whether what something depended on is still as it was."""
-    return all(now == before for now, before in _now_and_then(depends, project))
-
-
-def _now_and_then(
-    depends: Depends, project: Path
-) -> Iterator[tuple[str | None, str | None]]:
-    """Each thing that something depended on, as it is now and as it was."""
-    for name, before in depends["distributions"].items():
-        yield installed_version(name), before
-    for name, before in depends["files"].items():
-        yield file_digest(project / name), before
-    for name, before in depends["folders"].items():
-        yield _listing_digest(project / name), before
     variables = worker_environment() if depends["variables"] else {}
-    for name, before in depends["variables"].items():
-        yield _value_digest(variables.get(name)), before
+    each: list[tuple[dict[str, str | None], Callable[[str], str | None]]] = [
+        (depends["distributions"], installed_version),
+        (depends["files"], lambda name: file_digest(project / name)),
+        (depends["folders"], lambda name: _listing_digest(project / name)),
+        (depends["variables"], lambda name: _value_digest(variables.get(name))),
+    ]
+    return all(now(n) == before for then, now in each for n, before in then.items())
 
 
 @functools.cache

@@ -1,7 +1,5 @@
 """Collecting what a cell shows, in nbformat's form, up to a limit."""
 
-from __future__ import annotations
-
 import base64
 import io
 from typing import Any, BinaryIO, TextIO, cast

@@ -1,7 +1,5 @@
 """The platform that chapters run on: whether JAX starts there, with which devices."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -27,12 +25,9 @@ def check_platform() -> None:
         BookError: it does not; chapters would each say so in words of their own.
     """
     environment = worker_environment()
-    steering = {
-        name
-        for name in environment
-        if name.startswith(("JAX_", "XLA_")) and name != "JAX_PLATFORMS"
-    }
-    if steering and environment["JAX_PLATFORMS"] == "cpu" and find_spec("jax"):
+    steering = [n for n in environment if n.startswith(("JAX_", "XLA_"))]
+    is_on_cpu = environment["JAX_PLATFORMS"] == "cpu"
+    if is_on_cpu and steering != ["JAX_PLATFORMS"] and find_spec("jax"):
         _ask_jax("cpu")
 
 

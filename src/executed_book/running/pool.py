@@ -4,8 +4,6 @@ A task is a job with what the builder does about it: it hears the worker's messa
 says until when the next one has to come.
 """
 
-from __future__ import annotations
-
 import abc
 import select
 import time

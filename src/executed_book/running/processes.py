@@ -5,8 +5,6 @@ started is found even where it left its session and its parent. Elsewhere a proc
 group is all there is.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os

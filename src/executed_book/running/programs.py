@@ -1,7 +1,5 @@
 """Running whole programs, each by itself, as `python program.py` would."""
 
-from __future__ import annotations
-
 import json
 import time
 from dataclasses import dataclass
@@ -26,15 +24,13 @@ class Ran:
         raised: the class and message of the exception that ended it, or None.
         status: its exit status; negative for the signal that ended it.
         stopped: why it was ended before it ended itself; empty if it was not.
-        seconds: wall time from its start to its end.
     """
 
     stdout: str
     stderr: str
     raised: str | None
     status: int
-    stopped: str
-    seconds: float
+    stopped: str = ""
 
     @property
     def shown(self) -> str:
@@ -64,7 +60,6 @@ class ProgramTask(Task):
         self._pid, self._stopped = 0, ""
 
     def job(self) -> str:
-        self._began = time.monotonic()
         return self.text
 
     def hear(self, message: Message) -> None:
@@ -86,7 +81,6 @@ class ProgramTask(Task):
             raised=json.loads(raised.read_text()) if raised.exists() else None,
             status=-9 if status is None else status,
             stopped="at the time limit" if late else self._stopped,
-            seconds=time.monotonic() - self._began,
         )
         return False
 

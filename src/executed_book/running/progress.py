@@ -1,18 +1,14 @@
 """Saying how far the chapters are: one line that is rewritten, or few in a log."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
-from ..plurals import counted
-
-if TYPE_CHECKING:
-    from ..model import Chapter
+from ..errors import counted
+from ..model import Chapter
 
 #: When a log first says what runs (seconds); each pause is twice the one before.
 SAY_AFTER = 15.0

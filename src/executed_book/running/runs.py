@@ -1,7 +1,5 @@
 """The runs of chapters that are kept between builds."""
 
-from __future__ import annotations
-
 from ..files import digest
 from ..model import Chapter, Executed, run_from, to_plain
 from ..settings import Settings

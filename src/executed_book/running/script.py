@@ -1,7 +1,5 @@
 """Running one program as the main module of its process, as Python itself does."""
 
-from __future__ import annotations
-
 import atexit
 import json
 import os

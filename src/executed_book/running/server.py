@@ -10,8 +10,6 @@ Three file descriptors come with a job: the channel to the builder, the end of a
 that says by closing that the builder lets go, and one to say how it ended.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import importlib
@@ -37,6 +35,9 @@ PRELOAD = (
     "matplotlib.pyplot",
     "matplotlib_inline.backend_inline",
     "IPython.core.interactiveshell",
+    "IPython.core.completer",
+    f"{__package__}.worker",
+    f"{__package__}.shell",
 )
 
 _POLL = 0.02  # seconds, where the system cannot wake us

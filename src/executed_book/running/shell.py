@@ -1,14 +1,12 @@
 """An IPython shell that runs cells and collects what they show."""
 
-from __future__ import annotations
-
 import ast
 import os
 import re
 import sys
 import time
 import warnings
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from importlib.util import find_spec
 from typing import Any
 
@@ -68,11 +66,8 @@ class Shell:
             return seconds, None
         return seconds, failure_of(error, number, _last_line(source))
 
-    def evaluate(self, expressions: Iterable[str]) -> tuple[ValueResult, ...]:
-        """The text of each `expression` or `expression:format`, as f-strings do."""
-        return tuple(map(self._evaluate, expressions))
-
-    def _evaluate(self, expression: str) -> ValueResult:
+    def evaluate(self, expression: str) -> ValueResult:
+        """The text of an `expression` or `expression:format`, as f-strings do."""
         # As it stands, not as `repr` writes it, which would escape what is in it. The
         # space keeps the brace of a set or a dict from being read as an escaped one.
         space = " " if expression.startswith("{") else ""

@@ -7,8 +7,6 @@ output of the cell that ran just then. An explicit list recognizes them, line by
 a line that is not on it is the cell's own.
 """
 
-from __future__ import annotations
-
 import re
 
 #: How a line of XLA's log begins, in the forms that are in use: the letter of its

@@ -5,8 +5,6 @@ only afterwards, the packages it imported and the files it read, is written insi
 compared when it is read back.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

@@ -4,8 +4,6 @@ Python's audit events tell of what is opened, listed and started. Reading a vari
 asking whether a file exists have no event, so these are noted where they happen.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 import shlex
@@ -60,7 +58,7 @@ def note_uses(project: Path) -> Uses:
             uses.files.update(filter(None, named))
 
     sys.addaudithook(hook)
-    for name in ("stat", "access"):
+    for name in ("stat", "lstat", "access"):
         _note_calls(name, lambda path: hook("open", (path,)))
     _note_variables(uses.variables)
     return uses

@@ -9,8 +9,6 @@ wait: `{"at": "cell", "number": 3}`. Before each cell it asks for the machine
 (`{"at": "turn"}`) and waits for one message.
 """
 
-from __future__ import annotations
-
 import os
 import pickle
 import socket
@@ -105,7 +103,7 @@ class _Chapter:
             log = self._collect_below()
             result = self._shell.result(seconds, failure, ())
             self._link.send(at="values", number=number)
-            values = self._shell.evaluate(value.expression for value in cell.values)
+            values = tuple(self._shell.evaluate(v.expression) for v in cell.values)
             result = CellResult(result.outputs, seconds, result.failure, values, log)
             self._link.send(at="result", number=number, result=to_plain(result))
         self._link.send(at="end")
@@ -173,11 +171,8 @@ def _facts(uses: Uses) -> dict[str, Any]:
 
         # Starts the backend where no cell did: what it would have run on is asked for.
         devices = jax.devices()
-        platform, kind, count = (
-            jax.default_backend(),
-            devices[0].device_kind,
-            len(devices),
-        )
+        kind, count = devices[0].device_kind, len(devices)
+        platform = jax.default_backend()
     return {
         "platform": platform,
         "device_kind": kind,

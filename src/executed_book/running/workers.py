@@ -1,7 +1,5 @@
 """The builder's side of the processes that do the work: starting them, ending them."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,13 +1,10 @@
 """Wiring the book into Sphinx."""
 
-from __future__ import annotations
-
 import json
 import re
-import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from docutils import nodes
 from myst_nb.sphinx_ import Parser as NotebookParser
@@ -18,12 +15,13 @@ from sphinx.environment import BuildEnvironment
 from sphinx.errors import SphinxError
 from sphinx.util import logging
 
-from ..book import Book, ExecutedPage, book_from_cache
+from ..book import Book, ExecutedPage, execute
 from ..checking.receipts import Counts
 from ..errors import BookError, raise_all
 from ..files import digest, file_digest, write_whole
 from ..model import Chapter
 from ..reading.chapters import read_page
+from ..running.progress import Progress
 from ..settings import OPTIONS, PREFIX, Settings, from_text, settings_of
 from .images import setup_images
 from .notebook import Notebook, notebook_of, stored_notebook, unexecuted_notebook
@@ -39,11 +37,6 @@ if TYPE_CHECKING:
 #: What a page was made of: the time of its file, and the seal of its run if it has one.
 Seal = tuple[int, str | None]
 
-_SEE_ABOVE = "chapters failed: see above; nothing was rendered"
-
-#: What a page asks of its own kernel; kept on the application by `Showing`.
-_ATTRIBUTE = "_executed_book"
-
 
 class ChapterFailure(SphinxError):
     """A page that is not what was executed."""
@@ -58,12 +51,12 @@ class Showing:
         self.app = app
         self.book: Book | None = None
         self.mode = ""
-        setattr(app, _ATTRIBUTE, self)
+        app.executed_book = self  # type: ignore[attr-defined]
 
     @classmethod
-    def of(cls, app: Sphinx) -> Showing:
+    def of(cls, app: Sphinx) -> Self:
         """The one of an application that has loaded the extension."""
-        showing: Showing = getattr(app, _ATTRIBUTE)
+        showing: Self = app.executed_book  # type: ignore[attr-defined]
         return showing
 
     def page(self, docname: str) -> ExecutedPage | None:
@@ -280,7 +273,13 @@ def _parser(showing: Showing) -> type[NotebookParser]:
     return Parser
 
 
-def _settings(app: Sphinx) -> Settings:
+def _executed(app: Sphinx) -> Book:
+    """The book with all its chapters executed.
+
+    Raises:
+        BookError: something is wrong with the book, or with how it is built.
+    """
+
     def get(name: str) -> Any:
         if name == "nb_execution_mode":  # as the book has it, before we set it
             return Showing.of(app).mode
@@ -289,36 +288,10 @@ def _settings(app: Sphinx) -> Settings:
         return from_text(name, str(value)) if is_text else value
 
     source, cache = Path(app.srcdir), Path(app.outdir).parent / "cache"
-    return settings_of(get, source, Path(app.confdir), cache)
-
-
-def _executed(app: Sphinx) -> Book:
-    """The book with all its chapters executed, in a process apart where need be.
-
-    Raises:
-        BookError: something is wrong with the book, or with how it is built.
-    """
-    settings = _settings(app)
-    book, is_whole = book_from_cache(settings)
-    if not is_whole and not book.errors:
-        _execute_apart(app, settings)
-        book, is_whole = book_from_cache(settings)
+    settings = settings_of(get, source, Path(app.confdir), cache)
+    book = execute(settings, Progress())
     raise_all(book.errors)
-    if not is_whole:
-        raise BookError(_SEE_ABOVE)
     return book
-
-
-def _execute_apart(app: Sphinx, settings: Settings) -> None:
-    """Run the chapters in a process of their own: this one is full of Sphinx."""
-    command = [sys.executable, "-m", "executed_book", "execute"]
-    command += ["--source", str(settings.source), "--cache", str(settings.cache)]
-    command += ["--config", str(app.confdir)]
-    for name, value in app.config.overrides.items():
-        text = ",".join(value) if isinstance(value, list) else value
-        command.append(f"-D{name}={text}")
-    if subprocess.run(command, check=False).returncode:
-        raise BookError(_SEE_ABOVE)
 
 
 def _name_plainly(buttons: list[dict[str, Any]]) -> None:
@@ -360,7 +333,7 @@ def setup_extension(app: Sphinx) -> None:
     setup_receipts(app, lambda: showing.counts)
 
 
-def metadata(config: Path) -> ExtensionMetadata:
+def metadata(config: Path) -> "ExtensionMetadata":
     """What Sphinx wants to know of an extension.
 
     Pages are rendered anew if the code has changed that renders them: the engine's, or

@@ -5,8 +5,6 @@ links lead to the site. Of a notebook the code is the chapter's, and the outputs
 those of its run.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator
@@ -19,7 +17,7 @@ from markdownify import MarkdownConverter
 from nbformat import NotebookNode, from_dict
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from ..model import Cell, CellResult, Executed, Output
+from ..model import Cell, CellResult, Executed
 from ..programs.snippets import raised
 
 #: What is on a page and says nothing on paper.
@@ -145,15 +143,12 @@ def _code_cell(cell: Cell, result: CellResult) -> NotebookNode:
         "" if cell.is_skipped else cell.source.strip("\n"),
         execution_count=cell.number,
         metadata={"tags": tags} if tags else {},
-        outputs=[from_dict(_numbered(o, cell.number)) for o in result.outputs],
+        outputs=[from_dict(output) for output in result.outputs],
     )
+    for output in made["outputs"]:
+        if output["output_type"] == "execute_result":
+            output["execution_count"] = cell.number
     return made
-
-
-def _numbered(output: Output, number: int) -> Output:
-    if output["output_type"] == "execute_result":
-        return {**output, "execution_count": number}
-    return output
 
 
 def _installing(first: str) -> list[NotebookNode]:

@@ -3,8 +3,6 @@
 A figure of the theme that is not shown never comes near, and so is never loaded.
 """
 
-from __future__ import annotations
-
 import posixpath
 import re
 from functools import cache

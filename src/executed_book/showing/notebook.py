@@ -1,7 +1,5 @@
 """An executed chapter as the notebook that MyST-NB renders."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -93,7 +91,8 @@ def _parts(page: ExecutedPage, asks: str) -> Iterator[Shown]:
             cell["metadata"]["no-program"] = reason
         elsewhere = page.records.get(part.number, [])
         if elsewhere:
-            cell["metadata"]["device"] = provenance.device
+            is_cpu = provenance.platform == "cpu"
+            cell["metadata"]["device"] = "CPU" if is_cpu else provenance.device_kind
         yield part, [cell, *(_recorded(cell, r, provenance) for r in elsewhere)]
 
 
@@ -127,7 +126,7 @@ def _recorded(cell: NotebookCell, record: Record, page: Provenance) -> NotebookC
     """A cell that carries what another platform gave, for `RecordTabs` to move."""
     facts = record.provenance
     shown = {
-        "label": record.label,
+        "label": facts.device_kind,
         "version": f"JAX {facts.jax}" if facts.jax != page.jax else "",
         "stamp": where(facts, page),
     }

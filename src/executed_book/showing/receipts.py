@@ -4,8 +4,6 @@ Without scripts a tick is a link to the check, which the browser unfolds. The sc
 beside this module shows the check at the tick.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import html
 import textwrap
@@ -19,9 +17,10 @@ from sphinx.transforms import SphinxTransform
 from sphinx.util.docutils import SphinxRole
 
 from ..checking.receipts import Counts
-from ..model import Chapter, Provenance, Run, Sentence
+from ..model import Chapter, Run, Sentence
 from ..reading.sentences import NO_CLAIM, names_in
 from .stamp import devices
+from .values import refused
 
 _SEEN = "executed-book-receipts"
 
@@ -74,28 +73,19 @@ class Receipt(TypedDict):
 def receipts_of(chapter: Chapter, run: Run) -> dict[str, Receipt]:
     """For each check that is named, what its cell shows, by its name."""
     receipts: dict[str, Receipt] = {}
+    where = f"{devices(run.provenance)}, {run.provenance.versions}"
+    passed = f"{run.date:%Y-%m-%d %H:%M} UTC", where
     for name, anchor, text in claims_of(chapter):
-        new: Receipt = {"name": name, "passed": _passed(run), "claims": []}
+        new: Receipt = {"name": name, "passed": passed, "claims": []}
         receipts.setdefault(name, new)["claims"].append((anchor, text))
     return receipts
-
-
-def _passed(run: Run) -> tuple[str, str]:
-    facts: Provenance = run.provenance
-    return (
-        f"{run.date:%Y-%m-%d %H:%M} UTC",
-        f"{devices(facts)}, {facts.versions}",
-    )
 
 
 class CheckRole(SphinxRole):
     """The tick after a sentence: a link to the first of the checks that it names."""
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-        document = self.env.temp_data
-        seen = document.get(_SEEN)
-        if seen is None:
-            seen = document[_SEEN] = Counter[str]()
+        seen: Any = self.env.temp_data.setdefault(_SEEN, Counter[str]())
         names = names_in(self.text)
         seen.update(names)
         return [_tick([(name, seen[name]) for name in names])] if names else [], []
@@ -118,7 +108,7 @@ class NoCheckRole(SphinxRole):
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         if self.text in NO_CLAIM:
             return [], []
-        return _refused(self, f"is not one of {', '.join(NO_CLAIM)}")
+        return refused(self, f"is not one of {', '.join(NO_CLAIM)}")
 
 
 class CountRole(SphinxRole):
@@ -132,14 +122,7 @@ class CountRole(SphinxRole):
         if self.text in COUNTS:
             number = getattr(self._counts(), self.text.replace("-", "_"))
             return [nodes.inline("", f"{number:,}", classes=["value"])], []
-        return _refused(self, f"is no count: there are {', '.join(COUNTS)}")
-
-
-def _refused(
-    role: SphinxRole, why: str
-) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-    message = role.inliner.reporter.error(f"{role.text!r} {why}", line=role.lineno)
-    return [role.inliner.problematic(role.rawtext, role.rawtext, message)], [message]
+        return refused(self, f"is no count: there are {', '.join(COUNTS)}")
 
 
 class Receipts(SphinxTransform):

@@ -4,8 +4,6 @@ They are known by a test that builds several times; when it passes without this
 module, the module goes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What is done to a page's document once MyST-NB has read it."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Sequence
@@ -43,10 +41,11 @@ def _output(cell: nodes.container) -> nodes.container | None:
 # already. All run before Sphinx collects the images of a page (at 880).
 
 
-class MarkVaryingOutputs(SphinxTransform):
+class MarkedOutputs(SphinxTransform):
     """Keep what may differ from run to run out of the search index.
 
-    That is the output of marked cells, and HTML, which marks its own parts.
+    That is the output of marked cells, and HTML, which marks its own parts. And show
+    what was raised or warned of as the text that it is, not as Python.
     """
 
     default_priority = 210
@@ -57,6 +56,9 @@ class MarkVaryingOutputs(SphinxTransform):
             for output in _parts(cell, "cell_code_output"):
                 if marked or any(output.findall(nodes.raw)):
                     output["classes"].append("no-search")
+            for block in cell.findall(nodes.literal_block):
+                if {"traceback", "stderr"} & set(block["classes"]):
+                    block["language"] = "none"
 
 
 def visit_folded(translator: HTML5Translator, node: HideCodeCellNode) -> None:
@@ -69,18 +71,6 @@ def visit_folded(translator: HTML5Translator, node: HideCodeCellNode) -> None:
     opened = "".join(translator.body[begin:])
     named = re.sub(r'<summary aria-label="[^"]*">', "<summary>", opened)
     translator.body[begin:] = [named]
-
-
-class PlainMessages(SphinxTransform):
-    """Show what was raised or warned of as the text that it is, not as Python."""
-
-    default_priority = 210
-
-    def apply(self, **kwargs: Any) -> None:
-        for cell in _cells(self.document):
-            for block in cell.findall(nodes.literal_block):
-                if {"traceback", "stderr"} & set(block["classes"]):
-                    block["language"] = "none"
 
 
 class DarkTwins(SphinxTransform):
@@ -209,7 +199,7 @@ def program_box(program: str) -> nodes.container:
     box += nodes.raw(
         "",
         f'<details class="program-box" data-lines="{lines}">'
-        f"<summary>As a program <small>{lines} lines</small></summary>"
+        f"<summary>As a program, {lines} lines</summary>"
         f'<pre class="program" tabindex="0">{html.escape(program)}</pre></details>',
         format="html",
     )
@@ -218,14 +208,7 @@ def program_box(program: str) -> nodes.container:
 
 def setup_transforms(app: Sphinx) -> None:
     """Change the nodes that MyST-NB creates for a page's cells."""
-    transforms = (
-        MarkVaryingOutputs,
-        PlainMessages,
-        DarkTwins,
-        ProgramBoxes,
-        RecordTabs,
-    )
-    for transform in transforms:
+    for transform in (MarkedOutputs, DarkTwins, ProgramBoxes, RecordTabs):
         app.add_transform(transform)
     app.add_post_transform(OneFigure)
     folded = (visit_folded, depart_HideCellInput)

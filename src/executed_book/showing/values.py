@@ -1,7 +1,5 @@
 """Values that a run computed, where the text of a page names their expressions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from docutils import nodes
@@ -26,6 +24,14 @@ def line_up(env: BuildEnvironment, values: Iterable[tuple[Value, ValueResult]]) 
     env.temp_data[_WAITING] = waiting
 
 
+def refused(
+    role: SphinxRole, why: str
+) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+    """What a role gives whose text is wrong: an error at its line."""
+    message = role.inliner.reporter.error(f"{role.text!r} {why}", line=role.lineno)
+    return [role.inliner.problematic(role.rawtext, role.rawtext, message)], [message]
+
+
 class ValueRole(SphinxRole):
     """A value that the run computed, where the text names its expression.
 
@@ -36,14 +42,9 @@ class ValueRole(SphinxRole):
         waiting: Waiting = self.env.temp_data.get(_WAITING) or {}
         queue = waiting.get((self.name, " ".join(self.text.split())))
         if not queue:
-            message = self.inliner.reporter.error(
-                f"the value {self.text!r} was not computed: values stand in the running"
-                " text of a page that executes, outside of literal directives; write it"
-                " there",
-                line=self.lineno,
-            )
-            problem = self.inliner.problematic(self.rawtext, self.rawtext, message)
-            return [problem], [message]
+            why = "was not computed: values stand in the running text of a page that"
+            why += " executes, outside of literal directives; write it there"
+            return refused(self, why)
         text = queue.pop(0)
         classes = ["value"] if self.name == "value" else ["measured", "no-search"]
         return [nodes.inline(text, text, classes=classes)], []

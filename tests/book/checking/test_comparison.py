@@ -1,7 +1,5 @@
 """Two outputs are the same, or it is said where they differ."""
 
-from __future__ import annotations
-
 import pytest
 
 from executed_book.checking.comparison import same_output

@@ -1,7 +1,5 @@
 """Records of other devices: shown while they hold, left out when they are stale."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Which assertions can fail, and which hold whatever the libraries do."""
 
-from __future__ import annotations
-
 import pytest
 
 from executed_book.checking.failing import Assertion, assertions

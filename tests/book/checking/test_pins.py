@@ -1,7 +1,5 @@
 """Outputs are compared with what is pinned, and accepted by a step of its own."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

@@ -1,7 +1,5 @@
 """What must hold of every run, told at the page's own lines."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What cells gave, as files: written, read again, and named where they are broken."""
 
-from __future__ import annotations
-
 import pytest
 
 from executed_book.checking.stored import (

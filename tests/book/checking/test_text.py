@@ -1,7 +1,5 @@
 """What of outputs is pinned, printed and shown."""
 
-from __future__ import annotations
-
 from executed_book.checking.text import pinned_text, shown_texts
 from executed_book.model import ValueResult
 

@@ -1,7 +1,5 @@
 """What `conf.py` says is known before Sphinx runs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What the command line understands, and how it says what went wrong."""
 
-from __future__ import annotations
-
 import argparse
 import signal
 import sys
@@ -35,7 +33,6 @@ def test_defaults_are_those_of_this_repository():
     options = parsed("build")
     assert (options.source, options.config) == (Path("docs"), Path("conf"))
     assert (options.output, options.jobs) == (Path("_build/html"), None)
-    assert parsed("releases").page == Path("docs/releases.md")
 
 
 def test_chapters_and_options_may_be_named_several_times():

@@ -1,7 +1,5 @@
 """What is accepted, what is refused, and what is removed; nothing is executed here."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator
 from pathlib import Path

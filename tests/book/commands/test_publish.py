@@ -1,7 +1,5 @@
 """What the exchange of a site replaces, and what it leaves alone."""
 
-from __future__ import annotations
-
 import filecmp
 import hashlib
 import os

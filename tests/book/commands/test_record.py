@@ -1,7 +1,5 @@
 """Recording on an accelerator, here a simulated one, that fails in every known way."""
 
-from __future__ import annotations
-
 import re
 import signal
 from importlib.metadata import version

@@ -1,7 +1,5 @@
 """The page of what other releases change: from stored files."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Rendering starts afresh after a build that did not finish, and says what failed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

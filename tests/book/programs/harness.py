@@ -5,8 +5,6 @@ may announce its failure (`# %% raises ValueError: words`), or give its tag (`# 
 figure`) and the names that it needs (`# %% needs f needs g`).
 """
 
-from __future__ import annotations
-
 import io
 import json
 import re
@@ -65,11 +63,10 @@ def verified(pages: Mapping[str, Cells], folder: Path) -> dict[str, list[Offer |
         (docs / f"{docnames[name]}.md").write_text(text, "utf-8")
     book = execute(Settings(docs, folder / "cache", jobs=2, folder="empty"), progress)
     raise_all(book.errors)
-    offers = [offer for some in book.offers.values() for offer in some]
-    verify_offers(offers, 2, progress)
-    by_cell = {(offer.path.stem, offer.cell): offer for offer in offers}
+    verify_offers(book.all_offers, 2, progress)
+    by_cell = {(o.chapter.docname, o.cell.number): o for o in book.all_offers}
     return {
-        name: [by_cell.get((docnames[name], k)) for k in range(len(cells))]
+        name: [by_cell.get((docnames[name], cell.number)) for cell in cells]
         for name, cells in pages.items()
     }
 

@@ -4,8 +4,6 @@ The tables hold what programs get wrong: aliases, closures, state in objects and
 libraries, effects in calls, in loops and in what fails.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from pathlib import Path

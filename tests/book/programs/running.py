@@ -1,7 +1,5 @@
 """Runs whole programs, each by itself, as `python program.py` would."""
 
-from __future__ import annotations
-
 import atexit
 import functools
 import shutil

@@ -6,8 +6,6 @@ The pages reach each branch of `programs/` that any page is known to reach. Thos
 What is wrong is found by running it, as `verify` does: it is lengthened, or caught.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import contextlib

@@ -1,7 +1,5 @@
 """A page is read once for as long as it is the same."""
 
-from __future__ import annotations
-
 import pickle
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """One page becomes a chapter, or all that is wrong with it is told."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A MyST page is taken apart as MyST's own parser reads it."""
 
-from __future__ import annotations
-
 import pytest
 
 from executed_book.reading.markdown import SPAN, directive_body, running_text, stretches

@@ -1,7 +1,5 @@
 """A Jupyter notebook is taken apart as a page is, and its old outputs left aside."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

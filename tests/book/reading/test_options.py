@@ -1,7 +1,5 @@
 """What a page and its cells say of themselves."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The pages of a book are the files that Sphinx would take."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

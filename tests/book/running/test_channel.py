@@ -1,7 +1,5 @@
 """Messages are whole, in order, and none comes from a fork."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Iterator
 

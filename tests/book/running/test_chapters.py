@@ -1,7 +1,5 @@
 """What a worker says of a chapter becomes its run, or one error at a line."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 from types import SimpleNamespace

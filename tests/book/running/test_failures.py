@@ -1,7 +1,5 @@
 """Exceptions become plain data with the reader's own lines."""
 
-from __future__ import annotations
-
 import pytest
 
 from executed_book.model import Failure

@@ -1,7 +1,5 @@
 """What a run depends on, and that nothing else is part of it."""
 
-from __future__ import annotations
-
 import importlib.metadata
 
 import pytest

@@ -1,7 +1,5 @@
 """Outputs are collected in their order, up to a limit."""
 
-from __future__ import annotations
-
 import pytest
 
 from executed_book.running.outputs import OutputLimit, Outputs, text_stream

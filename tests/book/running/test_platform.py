@@ -1,7 +1,5 @@
 """Which platform chapters run on, and what is said where JAX does not start."""
 
-from __future__ import annotations
-
 import pytest
 
 from executed_book.running import platform

@@ -1,7 +1,5 @@
 """Tasks take turns, and who does not end is given up."""
 
-from __future__ import annotations
-
 import os
 import socket
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Processes and folders end with their owner."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

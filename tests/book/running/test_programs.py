@@ -1,7 +1,5 @@
 """Programs run apart, each as the main module of a process of its own."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """How far the chapters are: few lines in a log, one line on a terminal."""
 
-from __future__ import annotations
-
 import io
 import re
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """A program is the main module of its process, and ends as Python ends it."""
 
-from __future__ import annotations
-
 import json
 import sys
 import types

@@ -1,7 +1,5 @@
 """The process that forks: how it is called, and how it waits."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

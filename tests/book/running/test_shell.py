@@ -1,7 +1,5 @@
 """Cells run in a shell that shows what a bare interpreter shows."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -71,7 +69,7 @@ results = {}
 for number, (name, source) in enumerate(cells.items(), 1):
     seconds, failure = shell.run(number, source)
     results[name] = to_plain(shell.result(seconds, failure, ()))
-results["values"] = {e: to_plain(v) for e, v in zip(values, shell.evaluate(values))}
+results["values"] = {value: to_plain(shell.evaluate(value)) for value in values}
 os.write(stdout, json.dumps(results).encode())
 os._exit(0)
 """

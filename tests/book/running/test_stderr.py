@@ -1,7 +1,5 @@
 """Which lines on stderr are the runtime's, and which the cell's own."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

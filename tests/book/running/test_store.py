@@ -1,7 +1,5 @@
 """Entries are whole, sealed, and hold only while what they depend on is as it was."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

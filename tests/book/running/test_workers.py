@@ -1,7 +1,5 @@
 """Workers are started in an environment of the builder's, and end when let go."""
 
-from __future__ import annotations
-
 import os
 import socket
 import sys

@@ -1,7 +1,5 @@
 """What the extension gives to Sphinx: pages as notebooks, and files to take away."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

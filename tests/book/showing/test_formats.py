@@ -1,7 +1,5 @@
 """What a reader takes of a page: Markdown, and a notebook with its outputs."""
 
-from __future__ import annotations
-
 import json
 
 import nbformat

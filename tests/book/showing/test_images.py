@@ -1,7 +1,5 @@
 """Images keep their place and load when they come near."""
 
-from __future__ import annotations
-
 import base64
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """An executed chapter becomes the notebook that MyST-NB renders."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

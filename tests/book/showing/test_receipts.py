@@ -1,7 +1,5 @@
 """Ticks after sentences, and what a check shows of the sentences that it holds."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What makes a second build give the bytes of the first."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Where and when something ran, in words."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

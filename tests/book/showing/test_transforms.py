@@ -1,7 +1,5 @@
 """What is done to a page's document once it has been read."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 
@@ -61,7 +59,7 @@ def output_of(document: nodes.document, number: int = 0) -> nodes.container:
     ],
 )
 def test_what_varies_is_not_searched(classes, output, is_found):
-    document = applied("MarkVaryingOutputs", cell(output, classes=classes))
+    document = applied("MarkedOutputs", cell(output, classes=classes))
     assert ("no-search" not in output_of(document)["classes"]) is is_found
 
 
@@ -71,7 +69,7 @@ def test_a_figure_has_a_twin_and_a_message_no_color(tmp_path):
     images = [(i["uri"], *i["classes"]) for i in document.findall(nodes.image)]
     assert images == [("/a.svg", "only-light"), ("/a-dark.svg", "only-dark")]
     message = nodes.literal_block("1 / 0", classes=["traceback"], language="python")
-    applied("PlainMessages", cell(message))
+    applied("MarkedOutputs", cell(message))
     assert message["language"] == "none"
 
 

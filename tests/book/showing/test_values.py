@@ -1,7 +1,5 @@
 """A page shows a value in place of its expression."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 
@@ -58,4 +56,4 @@ def test_a_value_that_was_not_computed_is_told_at_its_line(again):
     assert isinstance(found[0], nodes.problematic)
     [(message, line)] = page.said
     assert (messages, line) == ([message], 7)
-    assert message.startswith("the value 'x' was not computed: values stand in the")
+    assert message.startswith("'x' was not computed: values stand in the")

@@ -27,7 +27,6 @@
 
   function codeOf(check) {
     const code = check.querySelector("pre").cloneNode(true);
-    code.querySelectorAll("button").forEach((button) => button.remove());
     // Names are links at the check alone, so that few presses of Tab pass the panel.
     code.querySelectorAll("a").forEach((link) => link.replaceWith(...link.childNodes));
     code.removeAttribute("id");

@@ -5,8 +5,6 @@ them, and the texts are compared as outputs are: numbers up to a tolerance. An a
 described by its type, its shape, and two sums that tell of each of its elements.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import json
