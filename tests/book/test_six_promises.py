@@ -95,6 +95,19 @@ def server_killed(book: TinyBook) -> None:
         book.chapter(name, "import time\ntime.sleep(1)")
 
 
+def deep_metadata(book: TinyBook) -> None:
+    """A notebook whose metadata are nested as deep as no notebook needs."""
+    cell = f'{{"cell_type": "code", "source": "1", "metadata": {{"x": {NESTED}}}}}'
+    text = f'{{"nbformat": 4, "metadata": {{}}, "cells": [{cell}]}}'
+    (book.root / "docs" / "deep.ipynb").write_text(text)
+
+
+def links_into_itself(book: TinyBook) -> None:
+    """Folders without end: each of two links doubles them at each of forty steps."""
+    for name in ("again", "more"):
+        (book.root / "docs" / name).symlink_to("../docs")
+
+
 def without_docs(book: TinyBook) -> None:
     page(f"import shutil\nshutil.rmtree({str(book.root / 'docs')!r})")(book)
 
@@ -109,6 +122,8 @@ KILL_SERVER = """\
 import os, signal
 parent = open(f"/proc/{os.getppid()}/stat").read().rpartition(")")[2].split()[1]
 os.kill(int(parent), signal.SIGKILL)"""
+NESTED = "[" * 600 + "]" * 600
+RAISES = "def setup(app):\n    app.connect('doctree-read', lambda *_: 1 / 0)"
 DEEP = "import sys\nsys.setrecursionlimit(10**9)\ndef f(n):\n    f(n + 1)\nf(0)"
 
 FAULTS = {
@@ -138,6 +153,14 @@ FAULTS = {
     "no conf.py": Fault(
         lambda book: (book.root / "conf" / "conf.py").unlink(), "no conf.py in it"
     ),
+    "conf.py that is no Python": Fault(conf("x = ("), "conf.py:13: SyntaxError: '('"),
+    "conf.py with a name": Fault(
+        conf("\nx = y"), "conf/conf.py:14: NameError: name 'y' is not defined"
+    ),
+    "conf.py without a module": Fault(
+        conf("import no_such"), "install what brings no_such"
+    ),
+    "an extension that raises": Fault(conf(RAISES), "could not be rendered: Extension"),
     "no such extension": Fault(conf("extensions += ['no_such']"), "no_such"),
     "a date": Fault(
         lambda book: None,
@@ -160,6 +183,16 @@ FAULTS = {
     "deep JSON": Fault(
         lambda book: (book.root / "docs" / "deep.ipynb").write_text("[" * 10**5),
         "docs/deep.ipynb:1: not a notebook: RecursionError",
+    ),
+    "deep metadata": Fault(
+        deep_metadata, "docs/deep.ipynb: its data, metadata or outputs are nested too"
+    ),
+    "deep front matter": Fault(
+        lambda book: book.page("deep", f"---\nx: {NESTED}\n---\n"),
+        "docs/deep.md:2: broken front matter",
+    ),
+    "links to the pages' own folder": Fault(
+        links_into_itself, "docs/again:1: a link to a folder that it lies in", soon=150
     ),
     "the server killed": Fault(
         server_killed, "the process that chapters are forked from was ended by SIGKILL"
@@ -262,6 +295,10 @@ def attempt(good: TinyBook, fault: Fault, scratch: Path) -> Tried:
     copy_of(good, book.root)
     book.chapter("one", "print(6 * 8)")
     book.built()
+    work = [
+        {path.name for path in b.root.glob("_build/.html-work/*")} for b in (book, good)
+    ]
+    left += work[0] - work[1]
     return Tried(
         *(fault, process.returncode, said, seconds, before == after, stands, left),
         book.html("one"),
