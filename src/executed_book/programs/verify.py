@@ -282,10 +282,9 @@ def verify_offers(
         return
     files_below = functools.cache(_files_below)
     with open_workers({}) as workers:
-        for offer in failed:
-            progress.note(
-                f"  {offer.path.stem}, {offer.what}: looking for what it needs"
-            )
+        for number, offer in enumerate(failed, 1):
+            what = f"{offer.path.stem}, {offer.what}: looking for what it needs"
+            progress.note(f"  {number}/{len(failed)} {what}")
             _repair(offer, workers, memory, files_below)
 
 
