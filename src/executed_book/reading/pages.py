@@ -24,15 +24,14 @@ _CHECKPOINTS = "**.ipynb_checkpoints"
 def find_pages(settings: Settings) -> list[Path]:
     """The pages below `settings.source`, sorted."""
     patterns = [*settings.exclude, *EXCLUDE_PATHS, _CHECKPOINTS]
-    pages, looked_at = [], set[Path]()
+    pages, folders = [], set[Path]()
     for name in get_matching_files(settings.source, settings.include, patterns):
         page = settings.source / name
-        if page.parent not in looked_at:
-            looked_at.add(page.parent)
+        if page.parent not in folders:
             _check_links(page.parent, settings.source)
-        if name.endswith(SUFFIXES):
-            pages.append(page)
-    for page in pages:
+            folders.add(page.parent)
+        if not name.endswith(SUFFIXES):
+            continue
         if page.exists() and not page.is_file():
             raise PageError(
                 *(page, 1, "a page is a file, and this is none"),
@@ -40,6 +39,7 @@ def find_pages(settings: Settings) -> list[Path]:
             )
         if any("\ud800" <= character <= "\udfff" for character in str(page)):
             raise PageError(page, 1, "its path is not UTF-8", "rename what is not")
+        pages.append(page)
     return sorted(pages)
 
 
