@@ -207,7 +207,7 @@ FAULTS = {
     "the server killed": Fault(
         server_killed, "the process that chapters are forked from was ended by SIGKILL"
     ),
-    # Python 3.11 breaks where the cell ends, which is told with a traceback
+    # on Python 3.11 the cell ends its process, and the error shows how
     **(
         {}
         if sys.version_info < (3, 12)
