@@ -45,6 +45,59 @@ def test_a_wheel_holds_its_own_package_whole_and_no_other(wheel: tuple[str, Path
     assert f"{name}/pyproject.toml" not in packed
 
 
+def installed(folder: Path, *packages: str) -> tuple[set[str], float]:
+    """What a new environment holds after `pip install`, and its weight in megabytes."""
+    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    pip = [folder / "bin" / "python", "-m", "pip", "install", "-q", "--no-compile"]
+    subprocess.run([*pip, *packages], check=True)
+    (site,) = folder.glob("lib/python*/site-packages")
+    names = {path.name.split("-")[0].lower() for path in site.glob("*.dist-info")}
+    sizes = [
+        path.stat().st_size
+        for path in site.rglob("*")
+        if path.is_file() and path.relative_to(site).parts[0][:3] != "pip"
+    ]
+    return names - {"pip"}, sum(sizes) / 1e6
+
+
+BOOK = {
+    "docs/index.md": "---\nfile_format: mystnb\n---\n# NumPy\n\n"
+    "```{code-cell}\nimport numpy as np\nnp.arange(4) * 14\n```\n",
+    "conf/conf.py": 'extensions = ["myst_nb", "executed_book"]\n',
+}
+
+
+@pytest.mark.weekly
+def test_a_wheel_in_a_clean_environment_builds_a_book_of_numpy(wheel, tmp_path: Path):
+    """As the page says it is installed: a few small packages more than MyST-NB."""
+    name, made = wheel
+    if name != "executed_book":
+        pytest.skip("readers install this one, into what they have")
+    plain, plain_mb = installed(tmp_path / "plain", "myst-nb")
+    ours, mb = installed(tmp_path / "ours", str(made))
+    print(f"{len(ours)} packages, {mb:.0f} MB; MyST-NB {len(plain)}, {plain_mb:.0f} MB")
+    new = {"executed_book", "beautifulsoup4", "markdownify", "six", "soupsieve"}
+    assert ours - plain <= new | {"sphinx_design"}
+    assert mb < 1.1 * plain_mb
+    python = tmp_path / "ours" / "bin" / "python"
+    subprocess.run([python, "-m", "pip", "install", "-q", "numpy"], check=True)
+    for place, text in BOOK.items():
+        path = tmp_path / "book" / place
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+    env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    for command in ("build", "verify", "build"):
+        tool = [python, "-m", "executed_book", command]
+        ended = subprocess.run(
+            tool, cwd=tmp_path / "book", env=env, capture_output=True, text=True
+        )
+        assert ended.returncode == 0, ended.stderr
+    assert "1 programs: 1 held" in ended.stdout
+    page = (tmp_path / "book" / "_build" / "html" / "index.html").read_text()
+    assert "42]" in page
+    assert "JAX" not in page
+
+
 @pytest.mark.weekly
 def test_the_oldest_sphinx_and_myst_nb_that_are_promised_build_books(tmp_path: Path):
     """In an environment of their own: the lower bounds of the engine, and tests."""

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -177,7 +178,11 @@ def test_a_second_build_executes_nothing(site):
     assert "2 unchanged, 0 to execute" in said
 
 
-def test_sphinx_says_what_failed_and_of_pages_left_out_nothing(book):
+def test_sphinx_says_what_failed_and_of_pages_left_out_nothing(
+    book, tmp_path_factory, monkeypatch
+):
+    scratch = tmp_path_factory.mktemp("scratch")
+    monkeypatch.setenv("TMPDIR", str(scratch))
     book.chapter("good", "print(6 * 7)")
     book.chapter("bad", "1 / 0")
     book.index("good", "bad")
@@ -187,6 +192,7 @@ def test_sphinx_says_what_failed_and_of_pages_left_out_nothing(book):
     assert "bad.md:9: cell 1 raised ZeroDivisionError" in said
     assert "report" not in said
     assert "extension.py" not in said
+    assert list(scratch.iterdir()) == [], "no report of a defect"
     left_out = "-Dnb_execution_excludepatterns=bad.md,other.md"
     assert book.sphinx(*places, "-W", left_out)[0] == 0
     assert "42" in (book.root / "out" / "good.html").read_text()
@@ -208,3 +214,42 @@ def test_a_book_needs_neither_matplotlib_nor_jax(book, tmp_path_factory):
     folders = filter(None, [str(modules), os.environ.get("PYTHONPATH")])
     book.chapter("one", "6 * 7")
     book.executed(PYTHONPATH=os.pathsep.join(folders))
+
+
+#: Options with a value, a cell that is fine without it, and what it meets with it.
+FIRST = {
+    "cell_seconds": (0.5, "import time\ntime.sleep(2)", "running after 0.5 seconds"),
+    "memory": (
+        *(0.7, "import time\nx = b'x' * 10**9\ntime.sleep(2)"),
+        "held over 0.7 GB of memory",
+    ),
+    "cache": ("../kept", "1", ""),
+    "rules": ("all", "object()", "a memory address"),
+    "outputs": ("../cells", "1", "pin"),
+}
+
+
+def test_five_options_stand_first_and_do_what_a_maintainer_needs(book):
+    page = Path(__file__).parents[2].joinpath("docs", "tools", "another-book.md")
+    text = page.read_text("utf-8")
+    listed = re.search(r"^first = (\[.*\])$", text, re.M)
+    assert listed is not None
+    assert json.loads(listed[1]) == list(FIRST)
+    assert text.index("\n## Five options") < text.index("\n## More options")
+    conf = book.root / "conf" / "conf.py"
+    plain = 'extensions = ["myst_nb", "executed_book"]\n'
+    for name, (value, cell, words) in FIRST.items():
+        conf.write_text(plain)
+        book.chapter("one", cell)
+        assert "1 to execute" in book.executed(), name
+        conf.write_text(f"{plain}executed_book_{name} = {value!r}\n")
+        book.chapter("one", f"{cell}  # once more")
+        if name == "cache":
+            book.executed()
+            shutil.rmtree(book.root / "_build")
+            assert "1 unchanged" in book.executed()
+            continue
+        if name == "outputs":
+            book.done("pin")
+            book.chapter("one", "2")
+        assert words in book.refused("execute"), name

@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 
 import pytest
+import sphinx
 
 from .conftest import FRONT, TinyBook
 from .test_six_promises import PROMISES, Tried, attempt, conf, good_book
@@ -357,10 +358,11 @@ def test_a_page_that_is_right_in_odd_ways_is_built(book):
     (docs / ".#one.md").symlink_to("user@host.1234:5678")
     (docs / ".ipynb_checkpoints").mkdir()
     (docs / ".ipynb_checkpoints" / "one-checkpoint.md").write_text("1 / 0")
-    (docs / "empty.md").write_text("")
+    if sphinx.version_info >= (8,):  # before, nothing silences its warning
+        (docs / "empty.md").write_text("")
     conf = book.root / "conf" / "conf.py"
     conf.write_text(conf.read_text() + 'suppress_warnings = ["toc.not_included"]\n')
     book.built()
     assert ">2\n<" in book.html("one")
     assert "Array has been deleted" in re.sub("<[^>]*>", "", book.html("five"))
-    assert (book.site / "empty.html").exists()
+    assert (book.site / "empty.html").exists() == (docs / "empty.md").exists()

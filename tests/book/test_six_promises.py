@@ -14,6 +14,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -69,6 +70,10 @@ def cut(book: TinyBook) -> None:
 
 
 def random_caches(book: TinyBook) -> None:
+    """Also the verdicts on the programs of a page that is right."""
+    book.chapter("right", "1")
+    (book.cache / "programs").mkdir()
+    (book.cache / "programs" / "right.txt").touch()
     for path in book.cache.rglob("*"):
         if path.is_file():
             path.write_bytes(NOISE)
@@ -93,6 +98,19 @@ def server_killed(book: TinyBook) -> None:
         book.chapter(name, "import time\ntime.sleep(1)")
 
 
+def deep_metadata(book: TinyBook) -> None:
+    """A notebook whose metadata are nested as deep as no notebook needs."""
+    cell = f'{{"cell_type": "code", "source": "1", "metadata": {{"x": {NESTED}}}}}'
+    text = f'{{"nbformat": 4, "metadata": {{}}, "cells": [{cell}]}}'
+    (book.root / "docs" / "deep.ipynb").write_text(text)
+
+
+def links_into_itself(book: TinyBook) -> None:
+    """Folders without end: each of two links doubles them at each of forty steps."""
+    for name in ("again", "more"):
+        (book.root / "docs" / name).symlink_to("../docs")
+
+
 def without_docs(book: TinyBook) -> None:
     page(f"import shutil\nshutil.rmtree({str(book.root / 'docs')!r})")(book)
 
@@ -107,6 +125,14 @@ KILL_SERVER = """\
 import os, signal
 parent = open(f"/proc/{os.getppid()}/stat").read().rpartition(")")[2].split()[1]
 os.kill(int(parent), signal.SIGKILL)"""
+NESTED = "[" * 600 + "]" * 600
+DEEP_OUTPUT = """\
+from IPython.display import display
+data = 1
+for _ in range(600):
+    data = [data]
+display({"text/plain": "deep", "application/json": data}, raw=True)"""
+RAISES = "def setup(app):\n    app.connect('doctree-read', lambda *_: 1 / 0)"
 DEEP = "import sys\nsys.setrecursionlimit(10**9)\ndef f(n):\n    f(n + 1)\nf(0)"
 
 FAULTS = {
@@ -136,6 +162,14 @@ FAULTS = {
     "no conf.py": Fault(
         lambda book: (book.root / "conf" / "conf.py").unlink(), "no conf.py in it"
     ),
+    "conf.py that is no Python": Fault(conf("x = ("), "conf.py:13: SyntaxError: '('"),
+    "conf.py with a name": Fault(
+        conf("\nx = y"), "conf/conf.py:14: NameError: name 'y' is not defined"
+    ),
+    "conf.py without a module": Fault(
+        conf("import no_such"), "install what brings no_such"
+    ),
+    "an extension that raises": Fault(conf(RAISES), "could not be rendered: Extension"),
     "no such extension": Fault(conf("extensions += ['no_such']"), "no_such"),
     "a date": Fault(
         lambda book: None,
@@ -159,8 +193,27 @@ FAULTS = {
         lambda book: (book.root / "docs" / "deep.ipynb").write_text("[" * 10**5),
         "docs/deep.ipynb:1: not a notebook: RecursionError",
     ),
+    # Python 3.11 meets its own limit here, and says it in other words.
+    "deep metadata": Fault(deep_metadata, "docs/deep.ipynb:1: not a notebook: "),
+    "deep front matter": Fault(
+        lambda book: book.page("deep", f"---\nx: {NESTED}\n---\n"),
+        "docs/deep.md:2: broken front matter",
+    ),
+    "links to the pages' own folder": Fault(
+        links_into_itself, "docs/again:1: a link to a folder that it lies in", soon=150
+    ),
     "the server killed": Fault(
         server_killed, "the process that chapters are forked from was ended by SIGKILL"
+    ),
+    # on Python 3.11 the cell ends its process, and the error shows how
+    **(
+        {}
+        if sys.version_info < (3, 12)
+        else {
+            "deep outputs": Fault(
+                page(DEEP_OUTPUT), "docs/one.md: its data, metadata or outputs are nest"
+            )
+        }
     ),
     **{
         signal.Signals(number).name: Fault(
@@ -260,6 +313,10 @@ def attempt(good: TinyBook, fault: Fault, scratch: Path) -> Tried:
     copy_of(good, book.root)
     book.chapter("one", "print(6 * 8)")
     book.built()
+    work = [
+        {path.name for path in b.root.glob("_build/.html-work/*")} for b in (book, good)
+    ]
+    left += work[0] - work[1]
     return Tried(
         *(fault, process.returncode, said, seconds, before == after, stands, left),
         book.html("one"),

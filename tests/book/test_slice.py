@@ -32,6 +32,10 @@ PAGES = {
         ["a = 1\nb = 2\nc = 3", "print(a + c)"],
         ["a = 1", "c = 3", "print(a + c)"],
     ),
+    "names that a star may have bound": (
+        ["from math import *", "a = 1", "from numpy import *", "print(sum([pi]))"],
+        ["from math import *", "from numpy import *", "print(sum([pi]))"],
+    ),
     "statements that share a line": (
         ["a = 1; b = 2", "print(b)"],
         ["b = 2", "print(b)"],

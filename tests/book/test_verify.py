@@ -1,5 +1,6 @@
 """What readers take away is run, and what it showed is kept."""
 
+import io
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -265,6 +266,57 @@ def test_only_what_waits_is_run(opened, tmp_path: Path):
     verify_offers([offer], 2, Progress())
     verify_offers([replace(offer, verdicts=opened())], 2, Progress())
     assert trace.read_text() == "x"
+
+
+def test_what_fails_is_looked_into_one_by_one_aloud_and_kept(opened, monkeypatch):
+    """Each takes a while: the log says which one, and an interrupt loses no other."""
+    verdicts, log = opened(), io.StringIO()
+    offers = [page_offer(verdicts, ["x = 1", f"print({n})"], "9") for n in (1, 2, 3)]
+    progress = Progress(log)
+
+    def note(text: str) -> None:
+        if text.startswith("  3/3 page"):
+            raise KeyboardInterrupt
+        print(text, file=log)
+
+    monkeypatch.setattr(progress, "note", note)
+    with pytest.raises(KeyboardInterrupt):
+        verify_offers(offers, 1, progress)
+    said = [line for line in log.getvalue().splitlines() if "looking" in line]
+    assert said == [
+        "  1/3 page, cell 1: looking for what it needs",
+        "  2/3 page, cell 1: looking for what it needs",
+    ]
+    kept = [opened().find(offer.promise) for offer in offers]
+    assert [verdict and verdict.word for verdict in kept] == [DIFFERS, DIFFERS, None]
+
+
+FOUND = {
+    "held": "print(6 * 7)",
+    "varies": "import time\nprint(time.time() % 1)",
+    "beside": "print(open('data.txt').read())",
+    "unnamed": "print(open('data' + '.txt').read())",
+    "differs": "import os\nprint(os.path.basename(os.getcwd()) == 'docs')",
+}
+
+
+def test_verify_says_what_was_found_and_ends_by_it(book):
+    """Also when nothing is left to run: only what differs is an error."""
+    conf = book.root / "conf" / "conf.py"
+    text = conf.read_text().replace('"empty"', '"page"').replace('"all"', "[]")
+    conf.write_text(text)
+    (book.root / "docs" / "data.txt").write_text("some data")
+    for name, cell in FOUND.items():
+        book.chapter(name, cell)
+    good = "1 held, 1 ran and vary, 0 of these lengthened, 2 need files (1 hold"
+    wrong = "docs/differs.md:9: the program of cell 1 does not give what the page shows"
+    for _ in range(2):
+        said = book.refused("verify")
+        assert f"5 programs: {good} beside them), 1 failed" in said
+        assert wrong in said
+        assert said.count(".md:") == 1
+    (book.root / "docs" / "differs.md").unlink()
+    assert f"4 programs: {good} beside them), 0 failed" in book.done("verify")
 
 
 def test_values_are_told_apart():

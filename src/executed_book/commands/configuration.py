@@ -1,5 +1,6 @@
 """What Sphinx's configuration says that is needed before Sphinx runs."""
 
+import traceback
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ from sphinx.config import Config
 from sphinx.errors import SphinxError
 from sphinx.util.tags import Tags
 
-from ..errors import BookError
+from ..errors import BookError, PageError
 from ..settings import Settings, from_text, settings_of
 
 
@@ -30,8 +31,7 @@ def read_settings(
     try:
         config_read = Config.read(config, overrides={}, tags=Tags())
     except SphinxError as error:
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        raise BookError(f"{config / 'conf.py'}: {lines[0]} {lines[-1]}") from None
+        raise _mistake(config / "conf.py", error.__cause__ or error) from None
 
     def get(name: str) -> Any:
         if name in overrides:
@@ -42,3 +42,14 @@ def read_settings(
 
     cache = source.parent / "_build" / "cache"
     return settings_of(get, source, config, cache, **more)
+
+
+def _mistake(conf: Path, cause: BaseException) -> PageError:
+    """What is wrong in a `conf.py`, and at which of its lines."""
+    frames = traceback.extract_tb(cause.__traceback__)
+    lines = [frame.lineno for frame in frames if Path(frame.filename) == conf]
+    line = (lines or [getattr(cause, "lineno", None)])[-1]
+    way_out = "correct that line, or take it out"
+    if isinstance(cause, ModuleNotFoundError):
+        way_out = f"install what brings {cause.name}, or add its folder to sys.path"
+    return PageError(conf, line or 1, f"{type(cause).__name__}: {cause}", way_out)

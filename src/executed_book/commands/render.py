@@ -76,7 +76,12 @@ class Rendering:
                 "the pages could not be rendered without the warnings above:"
                 " nothing was published"
             )
-        unfinished.unlink()
+        for done_with in (unfinished, self._traceback):
+            done_with.unlink(missing_ok=True)
+
+    @property
+    def _traceback(self) -> Path:
+        return self.work / "traceback.txt"
 
     def _run(self, book: Book) -> bool:
         """Let Sphinx read and write; whether there were warnings."""
@@ -110,13 +115,12 @@ class Rendering:
         return bool(app.statuscode)
 
     def _failed(self, error: Exception) -> BookError:
-        log = self.work / "traceback.txt"
-        log.write_text(traceback.format_exc(), "utf-8")
+        self._traceback.write_text(traceback.format_exc(), "utf-8")
         kind = getattr(error, "category", type(error).__name__)
         what = ": ".join([kind, *str(error).strip().splitlines()[:1]])
         return BookError(
             f"the pages could not be rendered: {what}: nothing was published\n"
-            f"    → the whole of it stands in {os.path.relpath(log)}"
+            f"    → the whole of it stands in {os.path.relpath(self._traceback)}"
         )
 
 

@@ -80,7 +80,9 @@ class Follower:
 
     def _read(self, name: str, scope: Scope) -> Things:
         """What a name in the code holds."""
-        if scope.home(name) is None and name not in libraries.BUILTINS:
+        if scope.home(name) is None and scope.home("*") is not None:
+            self.look_up("*", scope)  # `from a import *` may have bound it
+        elif scope.home(name) is None and name not in libraries.BUILTINS:
             self.effects.missing.add(name)
         return self.look_up(name, scope)
 
@@ -106,7 +108,7 @@ class Follower:
             case ast.Import() | ast.ImportFrom():
                 for name, path in imports(node):
                     module = frozenset((self._new("module", path),))
-                    self._bind(name, module, scope)
+                    self._bind(name, module, scope, certain=name != "*")
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 self._define(node, scope)
             case ast.Assign(targets=targets):

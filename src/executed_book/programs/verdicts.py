@@ -129,7 +129,7 @@ class Verdicts:
         self.path = path
         self._head = f"# Each program run by itself, with JAX {jax}: what it gave."
         self._lines: dict[str, tuple[str, Verdict]] = {}
-        lines = path.read_text("utf-8").split("\n") if path.exists() else []
+        lines = path.read_text("utf-8", "replace").split("\n") if path.exists() else []
         for line in lines if lines[:1] == [self._head] else ():
             if match := _LINE.fullmatch(line):
                 self._lines[match["key"]] = match["what"], _verdict(match)

@@ -276,9 +276,9 @@ def verify_offers(
         return
     files_below = functools.cache(_files_below)
     with open_workers({}) as workers:
-        for offer in failed:
+        for number, offer in enumerate(failed, 1):
             name = f"{offer.chapter.docname}, cell {offer.cell.number}"
-            progress.note(f"  {name}: looking for what it needs")
+            progress.note(f"  {number}/{len(failed)} {name}: looking for what it needs")
             _repair(offer, workers, memory, files_below)
 
 

@@ -34,6 +34,8 @@ def notebook_stretches(text: str) -> tuple[dict[str, Any], list[Stretch]]:
             raise NotANotebook(f"notebook format {plain['nbformat']}, not 4")
         cells = [_stretch(cell) for cell in plain["cells"]]
         metadata = dict(plain.get("metadata", {}))
+        if _depth([metadata, *(cell.options for cell in cells)]) > 100:
+            raise NotANotebook("its metadata is nested deeper than 100 levels")
     except NotANotebook:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -44,6 +46,13 @@ def notebook_stretches(text: str) -> tuple[dict[str, Any], list[Stretch]]:
             stretch.running = running_text(stretch.text, line)
             stretch.tokens, stretch.first = tokens_of(stretch.text), line
     return metadata, [stretch for stretch in cells if stretch.text.strip()]
+
+
+def _depth(value: Any) -> int:
+    """How many arrays and objects of JSON lie inside each other."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    return 1 + max(map(_depth, value), default=0) if isinstance(value, list) else 0
 
 
 def _stretch(cell: dict[str, Any]) -> Stretch:

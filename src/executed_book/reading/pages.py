@@ -22,9 +22,14 @@ _CHECKPOINTS = "**.ipynb_checkpoints"
 def find_pages(settings: Settings) -> list[Path]:
     """The pages below `settings.source`, sorted."""
     patterns = [*settings.exclude, *EXCLUDE_PATHS, _CHECKPOINTS]
-    names = get_matching_files(settings.source, settings.include, patterns)
-    pages = sorted(settings.source / n for n in names if n.endswith(SUFFIXES))
-    for page in pages:
+    pages, folders = [], set[Path]()
+    for name in get_matching_files(settings.source, settings.include, patterns):
+        page = settings.source / name
+        if page.parent not in folders:
+            _check_links(page.parent, settings.source)
+            folders.add(page.parent)
+        if not name.endswith(SUFFIXES):
+            continue
         if page.exists() and not page.is_file():
             raise PageError(
                 *(page, 1, "a page is a file, and this is none"),
@@ -32,7 +37,19 @@ def find_pages(settings: Settings) -> list[Path]:
             )
         if any("\ud800" <= character <= "\udfff" for character in str(page)):
             raise PageError(page, 1, "its path is not UTF-8", "rename what is not")
-    return pages
+        pages.append(page)
+    return sorted(pages)
+
+
+def _check_links(folder: Path, source: Path) -> None:
+    """Refuse a folder that a link below `source` puts into itself: it has no end."""
+    inside = [folder, *folder.parents][: len(folder.relative_to(source).parts) + 1]
+    if len({place.resolve() for place in inside}) < len(inside):
+        link = next(place for place in inside if place.is_symlink())
+        raise PageError(
+            *(link, 1, "a link to a folder that it lies in"),
+            "remove it, or name it in exclude_patterns",
+        )
 
 
 def read_pages(settings: Settings) -> list[Reading]:

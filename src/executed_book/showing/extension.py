@@ -256,19 +256,20 @@ def _parser(showing: Showing) -> type[NotebookParser]:
     class Parser(NotebookParser):  # type: ignore[misc]
         def parse(self, inputstring: str, document: nodes.document) -> None:
             env = document.settings.env
+            path = Path(env.doc2path(env.docname))  # text before Sphinx 8
             notebook = showing.notebook(env.docname, inputstring)
             if notebook is None:
-                path = Path(env.doc2path(env.docname))  # text before Sphinx 8
                 notebook = showing.unexecuted(path, inputstring)
+            if page := showing.page(env.docname):
+                line_up(env, page.executed.values)
+            try:
                 if notebook is None:
                     MystParser.parse(self, inputstring, document)
                 else:
                     super().parse(json.dumps(notebook), document)
-                return
-            page = showing.page(env.docname)
-            assert page is not None
-            line_up(env, page.executed.values)
-            super().parse(json.dumps(notebook), document)
+            except RecursionError:
+                what = "its data, metadata or outputs are nested too deeply to be shown"
+                raise ChapterFailure(f"{path}: {what}; flatten them") from None
 
     return Parser
 

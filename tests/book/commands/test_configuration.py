@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from executed_book.commands.configuration import read_settings
-from executed_book.errors import BookError
+from executed_book.errors import PageError
 from executed_book.settings import Settings
 
 
@@ -29,17 +29,29 @@ def test_the_command_line_wins(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "line", "words", "way_out"),
     [
-        ("1 / 0", "ZeroDivisionError: division by zero"),
-        ("x = (", "'(' was never closed"),
-        ("raise SystemExit(3)", "sys.exit()"),
+        ("1 / 0", 1, "ZeroDivisionError: division by zero", "correct that line"),
+        ("x = (", 1, "'(' was never closed", "correct that line"),
+        ("\nx = y", 2, "NameError: name 'y' is not defined", "correct that line"),
+        ("def f():\n    y\n\nf()", 2, "NameError: name 'y'", "correct that line"),
+        ("\nimport no_such", 2, "ModuleNotFoundError: No module", "brings no_such"),
+        ("import sys\nsys.exit(3)", 2, "SystemExit: 3", "correct that line"),
+        (
+            "import sys\nsys.path.append('.')\nimport broken",
+            *(3, "SyntaxError: invalid syntax (broken.py, line 1)", "that line"),
+        ),
     ],
 )
-def test_a_conf_that_cannot_be_read_is_told_in_one_line(tmp_path, text, words):
-    with pytest.raises(BookError) as caught:
+def test_a_conf_that_cannot_be_read_is_told_at_its_line(
+    tmp_path, monkeypatch, text, line, words, way_out
+):
+    monkeypatch.syspath_prepend(tmp_path)  # puts back what `conf.py` adds
+    (tmp_path / "broken.py").write_text("in = 3")
+    with pytest.raises(PageError) as caught:
         read(tmp_path, text)
-    said = str(caught.value)
-    assert said.startswith(f"{tmp_path / 'conf' / 'conf.py'}: ")
-    assert words in said
-    assert "\n" not in said
+    error = caught.value
+    assert (error.path.name, error.line) == ("conf.py", line)
+    assert words in error.message
+    assert "\n" not in error.message
+    assert way_out in error.hint

@@ -75,6 +75,8 @@ def test_what_failed_is_one_line_and_the_whole_is_in_a_file(work, error, said):
     assert first.startswith(f"the pages could not be rendered: {said}")
     assert second.endswith("traceback.txt")
     assert "Traceback" in (work / "traceback.txt").read_text()
+    render(work)
+    assert not (work / "traceback.txt").exists()
 
 
 def test_a_full_disk_is_the_disks_own_to_say(work):

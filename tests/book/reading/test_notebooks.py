@@ -17,6 +17,9 @@ def written(*cells: dict[str, Any], **more: Any) -> str:
     return json.dumps(plain)
 
 
+DEEP = json.loads("[" * 99 + "]" * 99)
+
+
 def test_cells_are_read_and_outputs_are_not():
     output = {"output_type": "stream", "name": "stdout", "text": "old\n"}
     text = written(
@@ -36,6 +39,10 @@ def test_cells_are_read_and_outputs_are_not():
     assert "old" not in repr(found)
 
 
+def test_metadata_may_be_deeper_than_any_is():
+    assert notebook_stretches(written(metadata={"a": DEEP[0]}))[0] == {"a": DEEP[0]}
+
+
 def test_empty_cells_are_none():
     assert notebook_stretches(written(cell("code", []), cell("code", " \n")))[1] == []
 
@@ -53,6 +60,8 @@ def test_empty_cells_are_none():
         (written(cell("code", [1])), "TypeError"),
         (written(cell("code", "x"), metadata=3), "TypeError"),
         ("[" * 100_000 + "]" * 100_000, "RecursionError"),
+        (written(metadata={"a": [DEEP]}), "deeper than 100 levels"),
+        (written(cell("code", "x", metadata={"a": DEEP})), "deeper than 100 levels"),
     ],
 )
 def test_what_is_no_notebook(text, words):

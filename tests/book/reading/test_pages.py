@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from executed_book.errors import PageError
 from executed_book.reading.pages import find_chapters, find_pages, read_pages
 from executed_book.settings import Settings
 
@@ -66,3 +67,16 @@ def test_a_page_is_not_run_if_its_path_ends_as_a_pattern_says(source, pattern, l
     """So it is in MyST-NB; patterns in Sphinx's manner count as well."""
     readings = read_pages(book(source, "_*", not_executed=(pattern,)))
     assert names(source, [reading.path for reading in readings]) == left
+
+
+def test_a_link_to_a_folder_that_it_lies_in_is_refused_and_not_followed(source):
+    """Two of them make as many folders as there are paths of forty steps."""
+    (source / "a" / "up").symlink_to("..")
+    (source / "b").symlink_to("a")
+    (source / "c").symlink_to("a")
+    with pytest.raises(PageError) as caught:
+        find_pages(book(source))
+    assert caught.value.path == source / "a" / "up"
+    assert "lies in" in caught.value.message
+    found = names(source, find_pages(book(source, "**/up", "c", "_*", "b.md")))
+    assert found == ["a/x.md", "a/y.ipynb", "b/x.md", "b/y.ipynb"]
