@@ -7,6 +7,7 @@ import gc
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -42,9 +43,16 @@ class _Rounds:
         return {n: Spread.of(v, self.runners[n].calls) for n, v in self.seen.items()}
 
     def ratios(self) -> dict[str, Spread]:
-        """Multiples of the baseline's time, taken within each round."""
-        base = np.asarray(self.seen[self.baseline])
-        return {n: Spread.of(np.asarray(v) / base) for n, v in self.seen.items()}
+        """Multiples of the baseline's time, taken within each round.
+
+        The median is one of logarithms, so that 1.1 and 1 / 1.1 cancel.
+        """
+        base, ends = np.log(self.seen[self.baseline]), "median least most minimum"
+        logs = {n: Spread.of(np.log(v) - base) for n, v in self.seen.items()}
+        return {
+            n: replace(one, **{k: math.exp(getattr(one, k)) for k in ends.split()})
+            for n, one in logs.items()
+        }
 
     def run(self, precision: float) -> dict[str, Any]:
         """Take rounds over the budget; what a result says about them."""
