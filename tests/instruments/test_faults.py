@@ -1,5 +1,6 @@
 """What the instruments once got wrong in silence on code that they did not know."""
 
+import contextlib
 import gc
 import io
 import itertools
@@ -544,7 +545,51 @@ def test_nothing_of_jax_stays_changed(use, where):
     else:
         in_threads(1 if use == "timed" else 4, all_ways)  # one profile at a time
     gc.collect()
-    after = state_of_jax()
-    assert {k for k in before | after if before.get(k) is not after.get(k)} <= {
-        k for k in before if before[k] == after.get(k)
-    }
+    assert state_of_jax() == before
+
+
+def interrupted(call: Callable[[], object], at: int) -> int:
+    """Interrupt a call where the package enters its `at`-th function, as signals do.
+
+    Returns how many it entered.
+    """
+    entered, files = 0, (str(Path(justafter.__file__).parent), contextlib.__file__)
+
+    def trace(frame, event, arg):
+        nonlocal entered
+        entered += (is_ours := frame.f_code.co_filename.startswith(files))
+        if is_ours and entered == at:
+            sys.settrace(before)
+            raise KeyboardInterrupt
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.settrace(before)
+    return entered
+
+
+@pytest.mark.parametrize("use", ["watch", "lens", "measure"])
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_interrupt_anywhere_leaves_jax_as_it_was(use):
+    def call() -> None:
+        if use != "watch":
+            return USES[use](lambda x: x * 2)
+        with watch():
+            jax.jit(lambda x: x * 2).trace(1.0)
+
+    call()
+    gc.collect()
+    before, points = state_of_jax(), interrupted(call, 0)
+    assert points > 100
+    for at in range(1, points + 1, 1 if use == "watch" else points // 12):
+        interrupted(call, at)
+        gc.collect(1)  # a log that nobody stopped
+        assert state_of_jax() == before, at
+    with watch() as log:
+        jax.jit(lambda x: x)(1.0)
+    assert log.traces == 1
