@@ -20,6 +20,7 @@ from jax import lax
 
 import justafter
 from justafter import Lens, lens, measure, watch
+from justafter._internals import _events
 
 from .running import in_threads
 
@@ -571,6 +572,25 @@ def interrupted(call: Callable[[], object], at: int) -> int:
     finally:
         sys.settrace(before)
     return entered
+
+
+def test_an_interrupt_while_a_watch_begins_or_ends_needs_no_collector():
+    def nobody() -> None:
+        return None
+
+    before = state_of_jax()
+    points = interrupted(lambda: _events.listen(nobody), 0)
+    _events.unlisten(nobody)
+    assert points > 5
+    for at in range(1, points + 1):
+        interrupted(lambda: _events.listen(nobody), at)
+        assert state_of_jax() == before, at
+    _events.listen(nobody)
+    points = interrupted(lambda: _events.unlisten(nobody), 0)
+    for at in range(4, points + 1):  # before, the changes are still to be undone
+        _events.listen(nobody)
+        interrupted(lambda: _events.unlisten(nobody), at)
+        assert state_of_jax() == before, at
 
 
 @pytest.mark.parametrize("use", ["watch", "lens", "measure"])

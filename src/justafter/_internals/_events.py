@@ -114,13 +114,9 @@ def unlisten(
     if is_ending():
         return
     with _lock:
-        left = tuple(known for known in _listeners if known is not listener)
-        try:
-            if not left:
-                _restore()
-        finally:
-            if left or not _undo:
-                _listeners = left
+        _listeners = tuple(known for known in _listeners if known is not listener)
+        if not _listeners:
+            _restore()
 
 
 def _restore() -> None:
@@ -137,6 +133,7 @@ def _restore() -> None:
 
 
 def _install() -> None:
+    _restore()  # what an interrupt left
     names = ("_trace_for_jit", "_run_python_pjit", "_pjit_call_impl_python")
     trace, run, program = (getattr(_pjit, name, None) for name in names)
     if (

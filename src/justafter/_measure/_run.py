@@ -7,7 +7,6 @@ import gc
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -47,12 +46,12 @@ class _Rounds:
 
         The median is one of logarithms, so that 1.1 and 1 / 1.1 cancel.
         """
-        base, ends = np.log(self.seen[self.baseline]), "median least most minimum"
-        logs = {n: Spread.of(np.log(v) - base) for n, v in self.seen.items()}
-        return {
-            n: replace(one, **{k: math.exp(getattr(one, k)) for k in ends.split()})
-            for n, one in logs.items()
-        }
+        base, found = np.log(self.seen[self.baseline]), dict[str, Spread]()
+        for name, values in self.seen.items():
+            one = Spread.of(np.log(values) - base)
+            ends = map(math.exp, (one.median, one.least, one.most, one.minimum))
+            found[name] = Spread(*ends, samples=one.samples)
+        return found
 
     def run(self, precision: float) -> dict[str, Any]:
         """Take rounds over the budget; what a result says about them."""
