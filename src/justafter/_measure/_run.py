@@ -49,8 +49,9 @@ class _Rounds:
         base, found = np.log(self.seen[self.baseline]), dict[str, Spread]()
         for name, values in self.seen.items():
             one = Spread.of(np.log(values) - base)
-            ends = map(math.exp, (one.median, one.least, one.most, one.minimum))
-            found[name] = Spread(*ends, samples=one.samples)
+            logs = one.median, one.least, one.most, one.minimum
+            median, least, most, minimum = map(math.exp, logs)
+            found[name] = Spread(median, least, most, minimum, one.samples)
         return found
 
     def run(self, precision: float) -> dict[str, Any]:
