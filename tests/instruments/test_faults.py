@@ -1,5 +1,6 @@
 """What the instruments once got wrong in silence on code that they did not know."""
 
+import contextlib
 import gc
 import io
 import itertools
@@ -7,7 +8,9 @@ import subprocess
 import sys
 import time
 from collections import deque
+from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +18,9 @@ import numpy as np
 import pytest
 from jax import lax
 
+import justafter
 from justafter import Lens, lens, measure, watch
+from justafter._internals import _events
 
 from .running import in_threads
 
@@ -162,28 +167,49 @@ def test_eight_threads_look_at_once():
     assert jax.stages.Traced.lower is before
 
 
-def test_the_lens_costs_less_than_compiling():
-    def layer(x, w):
-        h = (x - x.mean(-1, keepdims=True)) * lax.rsqrt(x.var(-1, keepdims=True) + 1e-5)
-        return x + jnp.tanh(h @ w) @ w.T
+def steps_of(call: Callable[[], Lens]) -> tuple[int, Lens]:
+    """How many lines of the package run in a call, and what the call returns."""
+    steps, package = 0, str(Path(justafter.__file__).parent)
 
+    def line(frame, event, arg):
+        nonlocal steps
+        steps += event == "line"
+        return line
+
+    def entered(frame, event, arg):
+        return line if frame.f_code.co_filename.startswith(package) else None
+
+    before = sys.gettrace()
+    sys.settrace(entered)
+    try:
+        view = call()
+    finally:
+        sys.settrace(before)
+    return steps, view
+
+
+def test_the_work_grows_with_the_layers_and_not_with_their_square():
     def net(x, ws):
         for w in ws:
-            x = layer(x, w)
+            h = (x - x.mean(-1, keepdims=True)) * lax.rsqrt(x.var() + 1e-5)
+            h = jax.nn.softmax(h @ w, 0) @ w.T
+            x = x + jnp.clip(jnp.cumsum(h), -9, 9).reshape(16, 16)[::-1].T
         return jnp.sum(x)
 
-    args = shaped(4, 16), [shaped(16, 16) for _ in range(8)]
-    step = jax.jit(jax.grad(net, 1))
-    step.trace(*args)
-    jax.clear_caches()
-    start = time.process_time()
-    step.lower(*args).compile()
-    alone = time.process_time() - start
-    jax.clear_caches()
-    start = time.process_time()
-    lens(step, *args)
-    both = time.process_time() - start
-    assert both < 1.7 * alone
+    def shown(count: int) -> Lens:
+        view = lens(jax.grad(net, 1), shaped(16, 16), [shaped(16, 16)] * count)
+        for show in (view.table, view._repr_html_, view.__str__):
+            show()
+        return view
+
+    steps, sizes = [], []
+    for count in (1, 3, 6):
+        done, view = steps_of(lambda: shown(count))  # noqa: B023 (called here)
+        steps.append(done)
+        inside = sum(len(one.instructions) for one in view.kernels)
+        sizes.append(len(view.equations) + inside)
+    early, late = np.diff(steps) / np.diff(sizes)
+    assert late < 1.05 * early < 600
 
 
 def test_methods_jitted_with_a_static_self():
@@ -318,6 +344,31 @@ def test_entries_go_by_function_object():
     with watch() as log:
         jax.jit(lambda x: x + 1)(1.0), jax.jit(lambda x: x + 2)(1.0)
     assert [record.traces for record in dict(log.items()).values()] == [1, 1]
+
+
+def scaled_by(k):
+    def step(x):
+        return jnp.sin(x * k).sum()
+
+    return step
+
+
+def test_two_functions_of_one_code_are_two_entries():
+    one, two, never = (scaled_by(k) for k in (1.0, 2.0, 3.0))
+    with watch() as log, watch(only=[one, two]) as chosen:
+        for fun, n in ((one, 3), (two, 3), (one, 4)):
+            jax.grad(jax.jit(fun))(np.ones(n, "float32"))
+    for seen in (log, chosen):
+        assert [(r.traces, r.compilations) for r in seen.records] == [(2, 4), (1, 2)]
+        assert (seen[one].traces, seen[two].traces, seen[never].traces) == (2, 1, 0)
+        assert seen[one].why == ("new shape",)
+    k = 1.0
+    anew = [scaled_by(k) for _ in range(3)]
+    with watch() as log:
+        for fun in anew:
+            jax.jit(fun)(1.0)
+    assert log["step"].why == ("fresh function object",) * 2
+    assert len(log) == 1
 
 
 @pytest.mark.parametrize("around", [jax.grad, jax.vmap])
@@ -495,7 +546,70 @@ def test_nothing_of_jax_stays_changed(use, where):
     else:
         in_threads(1 if use == "timed" else 4, all_ways)  # one profile at a time
     gc.collect()
-    after = state_of_jax()
-    assert {k for k in before | after if before.get(k) is not after.get(k)} <= {
-        k for k in before if before[k] == after.get(k)
-    }
+    assert state_of_jax() == before
+
+
+def interrupted(call: Callable[[], object], at: int) -> int:
+    """Interrupt a call where the package enters its `at`-th function, as signals do.
+
+    Returns how many it entered.
+    """
+    entered, files = 0, (str(Path(justafter.__file__).parent), contextlib.__file__)
+
+    def trace(frame, event, arg):
+        nonlocal entered
+        entered += (is_ours := frame.f_code.co_filename.startswith(files))
+        if is_ours and entered == at:
+            sys.settrace(before)
+            raise KeyboardInterrupt
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.settrace(before)
+    return entered
+
+
+def test_an_interrupt_while_a_watch_begins_or_ends_needs_no_collector():
+    def nobody() -> None:
+        return None
+
+    before = state_of_jax()
+    points = interrupted(lambda: _events.listen(nobody), 0)
+    _events.unlisten(nobody)
+    assert points > 5
+    for at in range(1, points + 1):
+        interrupted(lambda: _events.listen(nobody), at)
+        assert state_of_jax() == before, at
+    _events.listen(nobody)
+    points = interrupted(lambda: _events.unlisten(nobody), 0)
+    for at in range(4, points + 1):  # before, the changes are still to be undone
+        _events.listen(nobody)
+        interrupted(lambda: _events.unlisten(nobody), at)
+        assert state_of_jax() == before, at
+
+
+@pytest.mark.parametrize("use", ["watch", "lens", "measure"])
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_interrupt_anywhere_leaves_jax_as_it_was(use):
+    def call() -> None:
+        if use != "watch":
+            return USES[use](lambda x: x * 2)
+        with watch():
+            jax.jit(lambda x: x * 2).trace(1.0)
+
+    call()
+    gc.collect()
+    before, points = state_of_jax(), interrupted(call, 0)
+    assert points > 100
+    for at in range(1, points + 1, 1 if use == "watch" else points // 12):
+        interrupted(call, at)
+        gc.collect(1)  # a log that nobody stopped
+        assert state_of_jax() == before, at
+    with watch() as log:
+        jax.jit(lambda x: x)(1.0)
+    assert log.traces == 1

@@ -172,20 +172,25 @@ def test_the_nearest_earlier_trace_is_the_one_compared_with():
     assert why(log) == (Reason("static value", "n was 1, now 2"),)
 
 
-def moved(placement):
+def moved(*placements):
     """The record of a function that is called again with its array placed so."""
     step, x = jax.jit(lambda x: x * 2), jnp.ones(4)
     with watch(only=step) as log:
         step(x)
-        step(jax.device_put(x, placement))
+        for placement in placements:
+            step(jax.device_put(x, placement))
     return log[step]
 
 
 def test_another_device_compiles_again_without_a_trace():
-    record = moved(jax.devices()[1])
-    assert (record.traces, record.compilations) == (1, 2)
-    (reason,) = record.compiled[-1].why
-    assert str(reason) == "sharding: x was on cpu:0, now on cpu:1"
+    first, second = jax.devices()
+    record = moved(second, first)
+    assert (record.traces, record.compilations) == (1, 3)
+    # The last one is compared with the call before it, not with the first one.
+    assert [str(reason) for one in record.compiled[1:] for reason in one.why] == [
+        "sharding: x was on cpu:0, now on cpu:1",
+        "sharding: x was on cpu:1, now on cpu:0",
+    ]
 
 
 @pytest.mark.parametrize("kind", [AxisType.Explicit, AxisType.Auto])

@@ -78,7 +78,8 @@ class _Here(threading.local):
 # Re-entrant: a log that is collected takes itself off the list, at any moment.
 _lock = threading.RLock()
 _listeners: tuple[Reference, ...] = ()
-_undo = contextlib.ExitStack()
+# How to undo each change of JAX; noted before it is made, and run until all are undone.
+_undo: list[Callable[[], Any]] = []
 _here = _Here()
 
 
@@ -95,9 +96,13 @@ def listen(listener: Reference) -> None:
     """Tell `listener()` of each trace and compilation from now on, on any thread."""
     global _listeners
     with _lock:
-        if not _listeners:
-            _install()
-        _listeners = (*_listeners, listener)
+        try:
+            if not _listeners:
+                _install()
+            _listeners = (*_listeners, listener)
+        finally:
+            if not _listeners:
+                _restore()
 
 
 def unlisten(
@@ -109,13 +114,26 @@ def unlisten(
     if is_ending():
         return
     with _lock:
-        before = _listeners
-        _listeners = tuple(known for known in before if known is not listener)
-        if before and not _listeners:
-            _undo.close()
+        _listeners = tuple(known for known in _listeners if known is not listener)
+        if not _listeners:
+            _restore()
+
+
+def _restore() -> None:
+    """Leave JAX as it was. What interrupts it is raised when all is undone."""
+    interrupt: BaseException | None = None
+    while _undo:
+        try:
+            _undo[-1]()
+            _undo.pop()
+        except BaseException as raised:
+            interrupt = raised
+    if interrupt is not None:
+        raise interrupt
 
 
 def _install() -> None:
+    _restore()  # what an interrupt left
     names = ("_trace_for_jit", "_run_python_pjit", "_pjit_call_impl_python")
     trace, run, program = (getattr(_pjit, name, None) for name in names)
     if (
@@ -132,19 +150,24 @@ def _install() -> None:
         (_util, "test_event_listener", _mark_body),
     ):
         _replace(place, name, around(getattr(place, name)))
-    monitoring = jax.monitoring
-    monitoring.register_event_duration_secs_listener(_tell_compilation)
-    _undo.callback(monitoring.unregister_event_duration_listener, _tell_compilation)
+    _undo.append(_hear_no_more)
+    jax.monitoring.register_event_duration_secs_listener(_tell_compilation)
+
+
+def _hear_no_more() -> None:
+    with contextlib.suppress(AssertionError, ValueError):  # it is not registered
+        jax.monitoring.unregister_event_duration_listener(_tell_compilation)
 
 
 def _replace(module: Any, name: str, new: Any) -> None:
     old = getattr(module, name)
-    setattr(module, name, new)
 
-    @_undo.callback
     def put_back() -> None:
         if getattr(module, name) is new:
             setattr(module, name, old)
+
+    _undo.append(put_back)
+    setattr(module, name, new)
 
 
 def _tell_trace(trace: Fun) -> Fun:

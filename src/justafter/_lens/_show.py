@@ -265,8 +265,9 @@ def _equation(eqn: Equation, view: Lens) -> str:
 
 def _hlo(view: Lens) -> str:
     """Write the kernels with their instructions."""
+    is_large = sum(len(k.instructions) for k in view.kernels) > _MOST_INSTRUCTIONS
     lines = [
-        _header(*item) if isinstance(item, tuple) else _kernel(item, view)
+        _header(*item) if isinstance(item, tuple) else _kernel(item, view, is_large)
         for item in kernels(view)
     ]
     if not view.kernels:
@@ -276,10 +277,9 @@ def _hlo(view: Lens) -> str:
     return "".join(lines)
 
 
-def _kernel(one: Kernel, view: Lens) -> str:
+def _kernel(one: Kernel, view: Lens, is_large: bool) -> str:
     """Write a kernel: its title, to open, and the instructions in it."""
     is_open = len(view.kernels) <= _OPEN_KERNELS
-    is_large = sum(len(k.instructions) for k in view.kernels) > _MOST_INSTRUCTIONS
     title = kernel_title(one, view)
     words = [f"{one.kind}, " * (title != one.kind) + one.type]
     words += [cost_words(view.kernel_costs[one.index]), origin(one)]

@@ -42,9 +42,17 @@ class _Rounds:
         return {n: Spread.of(v, self.runners[n].calls) for n, v in self.seen.items()}
 
     def ratios(self) -> dict[str, Spread]:
-        """Multiples of the baseline's time, taken within each round."""
-        base = np.asarray(self.seen[self.baseline])
-        return {n: Spread.of(np.asarray(v) / base) for n, v in self.seen.items()}
+        """Multiples of the baseline's time, taken within each round.
+
+        The median is one of logarithms, so that 1.1 and 1 / 1.1 cancel.
+        """
+        base, found = np.log(self.seen[self.baseline]), dict[str, Spread]()
+        for name, values in self.seen.items():
+            one = Spread.of(np.log(values) - base)
+            logs = one.median, one.least, one.most, one.minimum
+            median, least, most, minimum = map(math.exp, logs)
+            found[name] = Spread(median, least, most, minimum, one.samples)
+        return found
 
     def run(self, precision: float) -> dict[str, Any]:
         """Take rounds over the budget; what a result says about them."""

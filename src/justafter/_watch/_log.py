@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import operator
 import sys
 import threading
 import types
@@ -46,7 +47,8 @@ class Identity:
     module: str
     source: Any
     path: str = ""
-    # The object that a method is bound to, and the code of functions closed over.
+    # The object that a method is bound to, or a function that closes over values; and
+    # the code of functions closed over.
     owner: Any = None
     holds: tuple[Any, ...] = ()
     # Whether the reader's code calls it, and no library's.
@@ -96,7 +98,7 @@ def identity(fun: Any) -> Identity:
         str(getattr(plain, "__module__", "") or ""),
         code,
         code.co_filename,
-        next(iter(owners), None),
+        next(iter(owners), plain if cells else None),
         tuple(
             one.__code__
             for one in held
@@ -110,6 +112,17 @@ def _is_object(fun: Any) -> bool:
     known = types.FunctionType | types.MethodType | types.BuiltinFunctionType
     is_wrapper = hasattr(fun, "func") or getattr(fun, "__wrapped__", None) is not None
     return not isinstance(fun, known) and not is_wrapper
+
+
+def _is_alike(old: Any, new: Any) -> bool:
+    """Whether a function of one code counts as one known before, by their owners.
+
+    It does if that one is gone, or closes over the same objects: then it is made anew.
+    """
+    pairs = [getattr(one, "__closure__", None) or () for one in (old, new)]
+    inside = [[getattr(cell, "cell_contents", cell) for cell in one] for one in pairs]
+    is_anew = bool(inside[0]) and all(map(operator.is_, *inside))
+    return old is new or old is None or is_anew
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -207,6 +220,7 @@ class Log(_table.Shown, Mapping[str, Record]):
         self._only = None if only is None else [*map(_root, only)]
         self._max_traces = max_traces
         self._order: list[Record] = []
+        self._clock = itertools.count()
         self._reference: Callable[[], Any] | None = None
         self.eager: Counter[str] = Counter()
         for fun in self._only or ():
@@ -308,7 +322,7 @@ class Log(_table.Shown, Mapping[str, Record]):
         defined = [r for r in same if r._place == (path, line)]
         traced = [r for r in same if r.history or self._only is not None]
         if defined or traced:
-            return (defined or traced)[-1]
+            return max(defined or traced, key=lambda record: record._seen)
         if self._only is not None:
             return None
         is_jaxs = _functions.is_library(path) and not _functions.package_of(path)
@@ -324,7 +338,9 @@ class Log(_table.Shown, Mapping[str, Record]):
         links = list(_functions.layers(fun if hidden is None else hidden))
         if self._only is None:
             found = identity(links[0])
-            owner = found.owner if hidden is None else None
+            # An object is made anew by the library that hides it; a function is not.
+            is_known = hidden is None or isinstance(found.owner, types.FunctionType)
+            owner = found.owner if is_known else None
             is_readers = _events.is_called_by_reader()
             found = replace(found, owner=owner, is_readers=is_readers)
             return None if found.is_jax and not _is_readers(fun) else found
@@ -344,14 +360,15 @@ class Log(_table.Shown, Mapping[str, Record]):
         with self._lock:
             entries = self._records.setdefault(found.key, [])
             for i, (owner, record) in enumerate(entries):
-                # An entry whose object is gone is that of the next one like it.
-                if owner() is found.owner or owner() is None:
+                if _is_alike(owner(), found.owner):
                     entries[i] = (weak_reference(found.owner), record)
-                    return record
-            library = "" if found.is_readers else _functions.package_of(found.path)
-            record = found.record(library)
-            entries.append((weak_reference(found.owner), record))
-            self._order.append(record)
+                    break
+            else:
+                library = "" if found.is_readers else _functions.package_of(found.path)
+                record = found.record(library)
+                entries.append((weak_reference(found.owner), record))
+                self._order.append(record)
+            record._seen = next(self._clock)
             return record
 
     # What a reader asks.
@@ -402,12 +419,13 @@ class Log(_table.Shown, Mapping[str, Record]):
         with self._lock:
             entries = self._records.get(mine.key, [])
         same = [r for owner, r in entries if owner() is mine.owner]
-        same = same or [r for _, r in entries]
+        is_any = mine.owner is None
+        same = same or [r for o, r in entries if is_any or _is_alike(o(), mine.owner)]
         known = [r for r in same if r.traces or r.compilations]
         if len(known) > 1:
             raise KeyError(
                 f"{mine.qualname} was called on {len(known)} objects: ask with the "
-                "bound method, log[object.method]"
+                "function that was jitted, such as log[object.method]"
             )
         if not known and self._only is None and mine.is_jax:
             raise KeyError(
@@ -416,7 +434,7 @@ class Log(_table.Shown, Mapping[str, Record]):
             )
         # A library's wrapper of a callable object has the object's name.
         alike = [r for r in self.records if r.library and r.qualname == mine.qualname]
-        found = known or (alike if len(alike) == 1 else [])
+        found = known or (alike if len(alike) == 1 and not entries else [])
         return found[0] if found else mine.record()
 
     def __contains__(self, key: object) -> bool:

@@ -55,6 +55,7 @@ class Record:
     library: str = ""
     _place: tuple[str, int] = field(default=("", 0), repr=False)
     _signatures: list[Signature] = field(default_factory=list, repr=False)
+    _seen: int = field(default=0, repr=False)  # the larger, the later
 
     @property
     def traces(self) -> int:

@@ -4,6 +4,7 @@ import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import optax
 import pytest
 from flax import nnx
 
@@ -54,6 +55,17 @@ def test_counts_agree_however_one_asks(made):
         assert record.why == ("new shape",)
     assert log[step.__wrapped__] is log[step]
     assert log["step"].history[1].where.startswith("test_watch.py:")
+
+
+def test_two_optimizers_of_one_kind_are_two_entries():
+    updates = [optax.sgd(rate).update for rate in (0.1, 0.2)]
+    with watch() as log, watch(only=updates) as chosen:
+        for kind in (jax.jit, eqx.filter_jit):
+            for update in updates:
+                kind(update)(jnp.ones(3), optax.sgd(0.1).init(jnp.ones(3)))
+    for update in updates:
+        assert log[update].why == chosen[update].why == ("fresh function object",)
+    assert len(log) == len(chosen) == 2
 
 
 class Scaled(eqx.Module):
