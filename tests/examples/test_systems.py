@@ -22,11 +22,16 @@ WEEKLY = [pytest.param(name, marks=pytest.mark.weekly) for name in OTHERS]
 pytestmark = pytest.mark.parametrize("name", [FIRST, *WEEKLY], scope="module")
 
 
+#: The tests of every push take a quarter of the steps: stopping is not learning.
+TINY = dict.fromkeys(SYSTEMS, ("--size", "tiny"))
+TINY[FIRST] += ("--steps", "60")
+
+
 @pytest.fixture(scope="module")
 def whole(name: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the program has run once, without a stop."""
     folder = tmp_path_factory.mktemp(name)
-    out = finish(program(name, folder, "--size", "tiny"))
+    out = finish(program(name, folder, *TINY[name]))
     assert out.startswith(f"tiny: {load(name).SIZES['tiny'].takes}")
     return folder
 
@@ -53,7 +58,7 @@ def test_leaves_pictures_and_the_figures_that_its_chapter_shows(name: str, whole
 
 
 def test_stopped_it_goes_on_bit_for_bit(name: str, whole: Path, tmp_path: Path):
-    running = program(name, tmp_path, "--size", "tiny")
+    running = program(name, tmp_path, *TINY[name])
     while not checkpoint(tmp_path / name):
         time.sleep(0.01)
         assert running.poll() is None, running.communicate()
@@ -139,7 +144,7 @@ def test_bad_arguments(
 def test_a_broken_checkpoint(name: str, copy: Path, monkeypatch: pytest.MonkeyPatch):
     for path in checkpoint(copy):
         path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    arguments = ("--size", "tiny", "--output", str(copy), "--resume")
+    arguments = (*TINY[name], "--output", str(copy), "--resume")
     ended = call(name, monkeypatch, *arguments)
     assert ended.startswith(f"Cannot read {copy}")
     assert ended.endswith("Begin without --resume.")
@@ -153,7 +158,7 @@ def test_the_checkpoint_of_another_run(
     name: str, other: tuple[str, str], copy: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """Its arrays may be of other shapes: what is said is that the run is another."""
-    arguments = ("--size", "tiny", *other, "--output", str(copy), "--resume")
+    arguments = (*TINY[name], *other, "--output", str(copy), "--resume")
     ended = call(name, monkeypatch, *arguments)
     assert ended.startswith(f"The run in {copy}")
     assert "'size': 'tiny'" in ended
