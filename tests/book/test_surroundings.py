@@ -2,10 +2,14 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+import executed_book
 
 from .conftest import FRONT, TinyBook, copy_of, new_book
 
@@ -197,3 +201,16 @@ def test_a_disk_that_is_full_at_any_point_is_one_line(built_once, tmp_path, limi
     left = {path.name for path in (book.root / "_build").iterdir()}
     assert left <= {"html", ".html-work", "cache"}
     book.built()
+
+
+def test_a_page_that_imports_the_engine_runs_again_when_that_changes(book):
+    source = Path(executed_book.__file__).parent
+    package = shutil.copytree(source, book.root / "executed_book")
+    book.chapter("one", "from executed_book.settings import PREFIX\nPREFIX")
+    book.index("one")
+    python = str(book.root)
+    assert "0 unchanged, 1 to execute" in book.executed(PYTHONPATH=python)
+    assert "1 unchanged, 0 to execute" in book.executed(PYTHONPATH=python)
+    with (package / "settings.py").open("a") as file:
+        file.write("# changed\n")
+    assert "0 unchanged, 1 to execute" in book.executed(PYTHONPATH=python)

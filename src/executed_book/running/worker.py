@@ -85,6 +85,7 @@ class _Chapter:
         if not (folder / "fresh").exists():
             _note_late_settings(link)
         self._uses = note_uses(settings.project)
+        _forget_this_package()
 
     def run(self) -> None:
         """Run all cells; a cell that fails does not end the chapter."""
@@ -143,6 +144,13 @@ def _choose_platform(platform: str) -> None:
         import jax
 
         jax.config.update("jax_platforms", platform)
+
+
+def _forget_this_package() -> None:
+    """Let a cell that imports this package read it anew, so that it is noted."""
+    package = __name__.partition(".")[0]
+    for name in [name for name in sys.modules if name.partition(".")[0] == package]:
+        del sys.modules[name]
 
 
 def _note_late_settings(link: Channel) -> None:
