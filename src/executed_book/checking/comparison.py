@@ -23,6 +23,7 @@ _PLACES = (
     (re.compile(r"Cell In\[\d+\], line \d+"), "File <place>"),
     (re.compile(r"<[^<>\n]*>:\d+(?::\d+)*"), "<place>"),
     (re.compile(r"\bnotebook cell:\d+"), "<place>"),  # as the instruments say it
+    (re.compile(r" {2,}L\d+(?= {2,})"), "  <place>"),  # in a table of the lens
     (re.compile(r"(?<![\w.])[\w./~-]*[\w-]+\.py:\d+(?::\d+)*"), "<place>"),
 )
 

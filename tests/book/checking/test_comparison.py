@@ -18,6 +18,7 @@ from executed_book.checking.comparison import same_output
         ('  File "<ipython-input-3>", line 4, in f', '  File "/a/b.py", line 9, in f'),
         ("at <cell 3>:2:4 (f)", "at /tmp/program.py:12:4 (f)"),
         ("at <cell 3>:2", "at program.py:12"),
+        ("x @ w   L7   k2  1 MFLOPs", "x @ w  L11   k2  1 MFLOPs"),
         ("Cell In[3], line 2", 'File "/a/b.py", line 9, in <module>'),
     ],
 )
@@ -41,6 +42,8 @@ def test_outputs_that_are_the_same(expected, got):
         ("", "a"),
         ("a  b", "a b"),
         ("float32[3]", "float32[4]"),
+        ("L7", "L11"),
+        ("x   L7   k2", "x   L7   k3"),
         ("v0.12.0", "v0.12.1"),
         ("0.12.0", "0.12.1"),
     ],
