@@ -25,6 +25,7 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> TinyBook:
     status, output = book.run(
         *("build", "--config", str(ROOT / "conf")),
         *("-D", outputs, "-D", "executed_book_cache="),
+        *("-D", "executed_book_verified="),
     )
     assert status == 0, output
     return book
