@@ -613,3 +613,17 @@ def test_an_interrupt_anywhere_leaves_jax_as_it_was(use):
     with watch() as log:
         jax.jit(lambda x: x)(1.0)
     assert log.traces == 1
+
+
+def test_what_cannot_be_undone_keeps_nothing_else_from_it(monkeypatch):
+    undone = []
+
+    def fail():
+        undone.append("failed")
+        assert len(undone) < 5
+        raise OSError("gone")
+
+    monkeypatch.setattr(_events, "_undo", [lambda: undone.append("first"), fail])
+    with pytest.raises(OSError, match="gone"):
+        _events._restore()
+    assert undone == ["failed", "first"]

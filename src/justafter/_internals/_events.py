@@ -128,6 +128,8 @@ def _restore() -> None:
             _undo.pop()
         except BaseException as raised:
             interrupt = raised
+            if isinstance(raised, Exception):  # it would fail again
+                _undo.pop()
     if interrupt is not None:
         raise interrupt
 
