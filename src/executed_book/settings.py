@@ -51,12 +51,14 @@ def _folder(value: Any) -> Path:
 
 
 def _positive(value: Any) -> Any:
-    return _accepted(value, not isinstance(value, bool) and value > 0)
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return _accepted(value, number and value > 0)
 
 
 def _rules(value: Any) -> frozenset[str]:
     names = frozenset(RULES if value == "all" else value)
-    return frozenset(_accepted(names, names <= RULES.keys()))
+    is_list = value == "all" or isinstance(value, list | tuple | set)
+    return frozenset(_accepted(names, is_list and names <= RULES.keys()))
 
 
 def _texts(value: Any) -> tuple[str, ...]:
@@ -65,8 +67,8 @@ def _texts(value: Any) -> tuple[str, ...]:
 
 
 def _claims(value: Any) -> dict[str, tuple[str, ...]]:
-    claims = {key: _texts(texts) for key, texts in dict(value).items()}
-    return dict(_accepted(claims, claims.keys() <= {"under", "after"}))
+    _accepted(value, isinstance(value, dict) and set(value) <= {"under", "after"})
+    return {key: _texts(texts) for key, texts in value.items()}
 
 
 OPTIONS = (

@@ -48,6 +48,8 @@ def test_folders_are_named_from_where_the_configuration_is(tmp_path):
         ("rules", "noise"),
         ("rules", ["noize"]),
         ("rules", [["noise"]]),
+        ("rules", {"noise": True}),
+        ("claims", [("under", ["What to remember"])]),
         ("claims", {"below": ["What to remember"]}),
         ("claims", {"under": "What to remember"}),
         ("bound", "docs/*"),

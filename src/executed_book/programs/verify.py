@@ -327,9 +327,8 @@ def _repair(
         Pool(workers, 1).run([trial])
         return trial
 
-    above = offer.programs().others_above(offer.cell.number - 1)[
-        ::-1
-    ]  # the nearest first
+    # The nearest first.
+    above = offer.programs().others_above(offer.cell.number - 1)[::-1]
     short = attempt(())
     if short.lacks_files and (files := _files_named(offer, files_below)):
         short = attempt(())
