@@ -14,7 +14,7 @@ from executed_book.programs.verdicts import Verdicts
 from executed_book.programs.verify import compiled_into
 from executed_book.reading.chapters import docname_of
 from executed_book.reading.options import executes, front_matter
-from executed_book.reading.pages import find_chapters, find_pages
+from executed_book.reading.pages import find_pages, read_pages
 from executed_book.running.progress import Progress
 from executed_book.settings import Settings
 
@@ -28,8 +28,9 @@ DOCS = ROOT / "docs"
 
 @functools.cache
 def chapters() -> list[Chapter]:
-    """The chapters of the book, as they are written."""
-    return find_chapters(DOCS)
+    """The chapters of the book, as they are written, or as the build has read them."""
+    readings = read_pages(read_settings(ROOT / "conf", DOCS, {}))
+    return [reading.chapter for reading in readings if reading.chapter]
 
 
 @functools.cache
