@@ -162,12 +162,8 @@ FAULTS = {
     "no conf.py": Fault(
         lambda book: (book.root / "conf" / "conf.py").unlink(), "no conf.py in it"
     ),
-    "conf.py that is no Python": Fault(conf("x = ("), "conf.py:13: SyntaxError: '('"),
     "conf.py with a name": Fault(
         conf("\nx = y"), "conf/conf.py:14: NameError: name 'y' is not defined"
-    ),
-    "conf.py without a module": Fault(
-        conf("import no_such"), "install what brings no_such"
     ),
     "an extension that raises": Fault(conf(RAISES), "could not be rendered: Extension"),
     "no such extension": Fault(conf("extensions += ['no_such']"), "no_such"),

@@ -47,9 +47,7 @@ class Entry:
 
 def found_entries() -> list[Entry]:
     entries = []
-    for chapter in chapters():
-        if not chapter.docname.startswith(FOLDER):
-            continue
+    for chapter in chapters(FOLDER):
         lines = chapter.text.splitlines()
         starts = [i for i, line in enumerate(lines) if line.startswith("## ")]
         for start, end in pairwise([*starts, len(lines)]):

@@ -4,9 +4,7 @@ import json
 from pathlib import Path
 
 from executed_book.checking.receipts import (
-    Counts,
     check_failing,
-    count_claims,
     unbound,
 )
 from executed_book.model import Cell, Sentence
@@ -153,14 +151,6 @@ def test_unbound_claims_are_errors_on_pages_that_are_bound(book):
     assert "{no-check}`definition`" in output
 
 
-def test_marks_inside_code_are_text(tmp_path: Path):
-    page = tmp_path / "page.md"
-    page.write_text("# T\n\nWrite `` {check}`name` `` after it. {check}`real`\n")
-    sentence = read_page(page, Settings(tmp_path, tmp_path)).sentences[-1]
-    assert sentence.checks == ("real",)
-    assert sentence.text == "Write {check}`name` after it."
-
-
 def test_marks_in_a_notebook_are_read(tmp_path: Path):
     cell = {
         "cell_type": "markdown",
@@ -203,9 +193,11 @@ def test_pages_quote_the_counts_and_follow_them(book):
     book.page("squares", f"{FRONT}# S\n{PAGE}\nThe first is zero. {{check}}`odd`\n")
     book.built()
     assert '<span class="value">3</span> sentences' in book.html("index")
-    book.page("index", text.replace("`sentences`", "`words`"))
+    book.page("index", text.replace("`sentences`", "`words`") + "\nIt is {value}`x`.\n")
     output = book.refused("build")
     assert "'words' is no count: there are sentences, checks" in output
+    assert "index.md:8: " in output
+    assert "'x' was not computed: values stand in the" in output
 
 
 # -- one page at a time
@@ -279,16 +271,3 @@ def test_sentences_and_lines_that_name_no_check():
         (7, "no check holds this line: “Another.”"),
         (13, "no check holds this line: “Left out.”"),
     ]
-
-
-def test_counts_of_a_page_and_of_a_book():
-    made = page(
-        Sentence("A.", 1, ("a", "b")),
-        Sentence("B.", 2, ("a",), is_universal=True),
-        Sentence("C.", 3, is_universal=True),
-        Sentence("D.", 4, exempt="title", is_universal=True),
-    )
-    counts = count_claims(made)
-    assert counts == Counts(2, 2, universal=2, universal_bound=1)
-    told = "4 sentences name 4 checks; 2 of 4 universal ones have one"
-    assert str(counts + counts) == told

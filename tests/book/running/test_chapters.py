@@ -1,6 +1,7 @@
 """What a worker says of a chapter becomes its run, or one error at a line."""
 
 import io
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -29,3 +30,15 @@ def test_a_chapter_that_does_not_even_begin_is_told_at_its_first_line(status, ca
     [error] = task.errors
     said = f"the chapter killed its process ({cause})"
     assert (error.line, error.message) == (1, said)
+
+
+def test_each_message_sets_the_limit_anew(monkeypatch):
+    made = chapter("x", "y")
+    settings = Settings(Path("docs"), Path("cache"), cell_seconds=5)
+    task = ChapterTask(made, settings, Progress(io.StringIO()), lambda *_: None)
+    for clock, message in enumerate(
+        [{"at": "begin", "pid": 1}, *({"at": "cell", "number": n} for n in (1, 2))]
+    ):
+        monkeypatch.setattr(time, "monotonic", lambda clock=clock: float(clock))
+        task.hear(message)
+        assert task.deadline == clock + 5
