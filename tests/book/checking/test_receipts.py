@@ -196,7 +196,7 @@ def test_pages_quote_the_counts_and_follow_them(book):
     book.page("index", text.replace("`sentences`", "`words`") + "\nIt is {value}`x`.\n")
     output = book.refused("build")
     assert "'words' is no count: there are sentences, checks" in output
-    assert "index.md:8: " in output
+    assert "index.md:9: " in output
     assert "'x' was not computed: values stand in the" in output
 
 

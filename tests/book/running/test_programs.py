@@ -22,7 +22,6 @@ def test_programs_run_apart_and_as_main_modules():
             "import os, sys\nprint(sorted(os.listdir()), sys.argv)",
             "import atexit\natexit.register(print, 'at exit')\nraise SystemExit(3)",
             "import pickle\nclass A:\n    pass\nprint(pickle.loads(pickle.dumps(A)))",
-            "def f(x: unknown_name): pass",
             "raise SystemExit",
             "import sys\nsys.exit('no')",
             "raise KeyboardInterrupt",
@@ -36,10 +35,10 @@ def test_programs_run_apart_and_as_main_modules():
         "['program.py'] ['program.py']",
         "at exit\n(ended with status 3)",
         "<class '__main__.A'>",
-        *("NameError: name 'unknown_name' is not defined", ""),
-        *("(ended with status 1)", "KeyboardInterrupt: ", "ValueError: \ud800 é"),
+        *("", "(ended with status 1)"),
+        *("KeyboardInterrupt: ", "ValueError: \ud800 é"),
     ]
-    assert runs[8].stderr == "no\n"
+    assert runs[7].stderr == "no\n"
     assert all("executed_book" not in run.stderr for run in runs), "no frame of ours"
 
 

@@ -87,6 +87,16 @@ def reading(showing: Showing) -> Any:
     )
 
 
+def test_pages_whose_runs_are_others_are_read_anew(showing):
+    env = reading(showing)
+    assert outdated(showing, env) == ["one"]
+    assert outdated(showing, env) == []
+    page = showing.book.pages["one"]
+    other = executed(page.executed.chapter, gave(), seal="other")
+    showing.book.pages["one"] = ExecutedPage(other, page.snippets)
+    assert outdated(showing, env) == ["one"]
+
+
 def test_a_page_that_an_older_file_replaces_is_read_anew(showing):
     env = reading(showing)
     assert outdated(showing, env) == ["one"]
