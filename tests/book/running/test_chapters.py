@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
+from executed_book.model import to_plain
 from executed_book.running.chapters import ChapterTask
 from executed_book.running.progress import Progress
 from executed_book.settings import Settings
 
-from ..made import chapter
+from ..made import chapter, gave
 
 
 @pytest.mark.parametrize(
@@ -42,3 +43,19 @@ def test_each_message_sets_the_limit_anew(monkeypatch):
         monkeypatch.setattr(time, "monotonic", lambda clock=clock: float(clock))
         task.hear(message)
         assert task.deadline == clock + 5
+
+
+def test_a_chapter_that_starts_afresh_forgets_what_it_gave():
+    settings = Settings(Path("docs"), Path("cache"))
+    task = ChapterTask(chapter("x"), settings, Progress(io.StringIO()), lambda *_: None)
+    with task.progress.chapters([task.chapter], {"one"}):
+        for message in (
+            {"at": "cell", "number": 1},
+            {"at": "result", "result": to_plain(gave())},
+            {"at": "afresh", "name": "JAX_ENABLE_X64"},
+        ):
+            task.hear(message)
+        worker: Any = None
+        assert task.ended(worker, 0, late=False) is True
+    assert task.fresh
+    assert task.so_far() is None

@@ -77,6 +77,17 @@ class Reading:
         return found
 
 
+def test_ticks_lead_to_their_checks_and_agree_with_the_receipts():
+    reading = Reading()
+    [both], [one] = (reading.ask(CheckRole(), text) for text in ("a, carry-type", "a"))
+    assert both.astext() == (
+        '<a class="receipt" id="claim-a" href="#check-a" data-also="check-carry-type">'
+        '✓</a><span id="claim-carry-type"></span>'
+    )
+    assert one.astext() == '<a class="receipt" id="claim-a-2" href="#check-a">✓</a>'
+    assert reading.ask(CheckRole(), " ") == []
+
+
 def test_no_two_ticks_of_a_page_have_one_name():
     reading = Reading()
     marks = ("sum, shape", "sum, shape", "last", "long")
