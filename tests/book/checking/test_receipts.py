@@ -271,3 +271,16 @@ def test_sentences_and_lines_that_name_no_check():
         (7, "no check holds this line: “Another.”"),
         (13, "no check holds this line: “Left out.”"),
     ]
+
+
+def test_counts_of_a_page_and_of_a_book():
+    made = page(
+        Sentence("A.", 1, ("a", "b")),
+        Sentence("B.", 2, ("a",), is_universal=True),
+        Sentence("C.", 3, is_universal=True),
+        Sentence("D.", 4, exempt="title", is_universal=True),
+    )
+    counts = count_claims(made)
+    assert counts == Counts(2, 2, universal=2, universal_bound=1)
+    told = "4 sentences name 4 checks; 2 of 4 universal ones have one"
+    assert str(counts + counts) == told

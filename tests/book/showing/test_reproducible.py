@@ -5,6 +5,7 @@ from typing import Any
 
 from executed_book.showing.reproducible import (
     complete_search_index,
+    copy_notebook_styles,
 )
 
 
@@ -12,6 +13,29 @@ def app(indexer: Any, entries: dict[str, list[Any]]) -> Any:
     domain = SimpleNamespace(data={"entries": entries})
     env = SimpleNamespace(get_domain={"index": domain}.get)
     return SimpleNamespace(builder=SimpleNamespace(indexer=indexer), env=env)
+
+
+def test_the_index_is_what_it_would_be_if_all_pages_were_written_now():
+    indexer = SimpleNamespace(
+        _mapping={"gone": set(), "here": {"a"}},
+        _title_mapping={"old": set()},
+        _index_entries={"b": [("stale", "", "")], "gone": []},
+    )
+    entries = {
+        "b": [("single", "key; split", "id-1", "", None)],
+        "a": [
+            ("pair", "one; two", "id-2", "main", None),
+            ("see", "x; y", "", "", None),
+        ],
+    }
+    assert list(complete_search_index(app(indexer, entries))) == []
+    assert (indexer._mapping, indexer._title_mapping) == ({"here": {"a"}}, {})
+    assert list(indexer._index_entries) == ["a", "b"]
+    assert indexer._index_entries["a"] == [
+        ("one", "id-2", "main"),
+        ("two", "id-2", "main"),
+        ("x", "", ""),
+    ]
 
 
 def test_an_entry_that_sphinx_cannot_split_is_left_out():
@@ -22,3 +46,11 @@ def test_an_entry_that_sphinx_cannot_split_is_left_out():
 
 def test_a_builder_without_an_index_is_fine():
     complete_search_index(app(None, {}))
+
+
+def test_the_styles_are_there_before_any_page_is_written(tmp_path):
+    builder = SimpleNamespace(format="html", outdir=tmp_path)
+    made: Any = SimpleNamespace(outdir=tmp_path, builder=builder)
+    copy_notebook_styles(made)
+    [sheet] = (tmp_path / "_static").glob("*.css")
+    assert sheet.name.startswith("mystnb.")
