@@ -4,7 +4,9 @@ import json
 from pathlib import Path
 
 from executed_book.checking.receipts import (
+    Counts,
     check_failing,
+    count_claims,
     unbound,
 )
 from executed_book.model import Cell, Sentence
