@@ -11,7 +11,8 @@ its first build ends with a second command that leaves out the pages it refused.
 seconds are those of all processes that a command starts; load changes them less.
 
 Then the programs of the pages are run one by one. Those of the quickest pages come
-first, until `--verify-seconds` have passed.
+first, until `--verify-seconds` have passed. `--programs-only` runs the programs anew of
+a book that is kept, and leaves the rest of what is kept as it is.
 """
 
 import argparse
@@ -231,17 +232,17 @@ def timed(options: argparse.Namespace, folder: Path) -> tuple[dict[str, Any], Pl
             for name, place in zip(BUILDERS, (mine, other), strict=True)
         },
         "figures": {
-            name: figures(place.folder)
+            name: figures(place.folder, without=pages)
             for name, place in zip(BUILDERS, (mine, other), strict=True)
         },
-        "seconds of pages": {
-            docname: float(taken)
-            for docname, taken in re.findall(
-                r"^  (\S+) +\d+/\d+ cells +([\d.]+) s$", first.text, re.M
-            )
-            if docname not in pages
-        },
+        "seconds of pages": seconds_of_pages(first, pages),
     }, mine
+
+
+def seconds_of_pages(said: Said, without: Iterable[str] = ()) -> dict[str, float]:
+    """How long each page ran that was not refused."""
+    line = re.compile(r"^  (\S+) +\d+/\d+ cells +([\d.]+) s$", re.M)
+    return {n: float(s) for n, s in line.findall(said.text) if n not in without}
 
 
 def must(said: Said) -> Said:
@@ -262,9 +263,10 @@ def built(folder: Path, source: str) -> list[str]:
     return [str(n) for n in names if (folder / "_build/html" / f"{n}.html").exists()]
 
 
-def figures(folder: Path) -> int:
-    """How many images the pages of the site show."""
-    pages = (folder / "_build/html").rglob("*.html")
+def figures(folder: Path, without: Iterable[str] = ()) -> int:
+    """How many images the pages of the site show, but those on some pages."""
+    site = folder / "_build/html"
+    pages = {*site.rglob("*.html")} - {site / f"{name}.html" for name in without}
     return sum(path.read_text("utf-8").count("<img ") for path in pages)
 
 
@@ -387,6 +389,19 @@ def why_refused(books: dict[str, dict[str, Any]]) -> str:
     return file.getvalue()
 
 
+def programs_anew(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    """What is kept of a book, with what its programs give now."""
+    kept: dict[str, Any] = json.loads(options.keep.read_text())
+    options.commit = kept["commit"]
+    options.leave_out = [*kept["left out"], *kept["refused"]]
+    mine = place(options, folder / "ours", OURS)
+    first = must(mine.ours("build"))
+    print(first.text, flush=True)
+    programs = verified(mine, seconds_of_pages(first), options.verify_seconds)
+    programs["executed_book at"] = git(ROOT, "rev-parse", "HEAD").strip()
+    return {**kept, "programs": programs}
+
+
 def keep(path: Path, found: dict[str, Any]) -> None:
     """Keep what was found of one book, and write the tables of all anew."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -415,10 +430,13 @@ def main(arguments: list[str] | None = None) -> None:
     )
     parser.add_argument("--commit", default="HEAD")
     parser.add_argument("--verify-seconds", type=float, default=1500)
+    parser.add_argument("--programs-only", action="store_true")
     parser.add_argument("--keep", type=Path, required=True)
     options = parser.parse_args(arguments)
     options.commit = git(options.repository, "rev-parse", options.commit).strip()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
+        if options.programs_only:
+            return keep(options.keep, programs_anew(options, Path(name)))
         found, mine = timed(options, Path(name))
         versions = json.loads(must(mine.run("-c", VERSIONS)).text)
         pages = found.pop("seconds of pages")

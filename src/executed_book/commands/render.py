@@ -104,6 +104,7 @@ class Rendering:
                 status=None,
                 warning=sys.stderr,
                 warningiserror=True,
+                keep_going=True,  # as of itself since Sphinx 8.1
             )
             Showing.of(app).book = book
             before = set(app.env.all_docs)

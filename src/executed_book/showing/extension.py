@@ -4,7 +4,7 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from docutils import nodes
 from myst_nb.sphinx_ import Parser as NotebookParser
@@ -21,6 +21,7 @@ from ..errors import BookError, raise_all
 from ..files import digest, file_digest, write_whole
 from ..model import Chapter
 from ..reading.chapters import read_page
+from ..reading.pages import find_pages
 from ..running.progress import Progress
 from ..settings import OPTIONS, PREFIX, Settings, from_text, settings_of
 from .images import setup_images
@@ -45,11 +46,15 @@ class ChapterFailure(SphinxError):
 
 
 class Showing:
-    """One build by Sphinx: the book that it shows, and what it does at each event."""
+    """One build by Sphinx: the book that it shows, and what it does at each event.
+
+    `is_alone` says that Sphinx's own command runs, and not one of ours.
+    """
 
     def __init__(self, app: Sphinx) -> None:
         self.app = app
         self.book: Book | None = None
+        self.is_alone = False
         self.mode = ""
         app.executed_book = self  # type: ignore[attr-defined]
 
@@ -80,6 +85,13 @@ class Showing:
         """Let Sphinx copy our script and stylesheet beside the theme's."""
         app.config.html_static_path.append(str(Path(__file__).parent / "static"))
 
+    def look_for_pages(self, app: Sphinx) -> None:
+        """Refuse links without an end before Sphinx follows them."""
+        try:
+            find_pages(_settings(app))
+        except BookError as error:
+            _end(error)
+
     def outdated(
         self,
         app: Sphinx,
@@ -90,12 +102,12 @@ class Showing:
     ) -> list[str]:
         """Execute what must be, and name the pages that gave something else before."""
         if self.book is None:
+            self.is_alone = True
             try:
-                self.book = _executed(app)
+                self.book = execute(_settings(app), Progress())
+                raise_all(self.book.errors)
             except BookError as error:
-                # Raised, it would have Sphinx print a traceback, and ask to report it.
-                logging.getLogger(__name__).error("%s", error)
-                sys.exit(2)
+                _end(error)
         before: dict[str, Seal] = getattr(env, "executed_book_seals", {})
         now = {docname: self._seal(env, docname) for docname in env.found_docs}
         env.executed_book_seals = now  # type: ignore[attr-defined]
@@ -257,28 +269,32 @@ def _parser(showing: Showing) -> type[NotebookParser]:
         def parse(self, inputstring: str, document: nodes.document) -> None:
             env = document.settings.env
             path = Path(env.doc2path(env.docname))  # text before Sphinx 8
-            notebook = showing.notebook(env.docname, inputstring)
-            if notebook is None:
-                notebook = showing.unexecuted(path, inputstring)
-            if page := showing.page(env.docname):
-                line_up(env, page.executed.values)
             try:
+                notebook = showing.notebook(env.docname, inputstring)
+                if notebook is None:
+                    notebook = showing.unexecuted(path, inputstring)
+                if page := showing.page(env.docname):
+                    line_up(env, page.executed.values)
                 if notebook is None:
                     MystParser.parse(self, inputstring, document)
                 else:
                     super().parse(json.dumps(notebook), document)
-            except RecursionError:
-                what = "its data, metadata or outputs are nested too deeply to be shown"
-                raise ChapterFailure(f"{path}: {what}; flatten them") from None
+            except (ChapterFailure, RecursionError) as error:
+                if isinstance(error, RecursionError):
+                    what = "its data, metadata or outputs are nested too deeply"
+                    error = ChapterFailure(f"{path}: {what} to be shown; flatten them")
+                if showing.is_alone:
+                    _end(error)
+                raise error from None
 
     return Parser
 
 
-def _executed(app: Sphinx) -> Book:
-    """The book with all its chapters executed.
+def _settings(app: Sphinx) -> Settings:
+    """How the book is read and executed, as Sphinx's configuration says.
 
     Raises:
-        BookError: something is wrong with the book, or with how it is built.
+        BookError: an option has a value that it may not have.
     """
 
     def get(name: str) -> Any:
@@ -289,10 +305,13 @@ def _executed(app: Sphinx) -> Book:
         return from_text(name, str(value)) if is_text else value
 
     source, cache = Path(app.srcdir), Path(app.outdir).parent / "cache"
-    settings = settings_of(get, source, Path(app.confdir), cache)
-    book = execute(settings, Progress())
-    raise_all(book.errors)
-    return book
+    return settings_of(get, source, Path(app.confdir), cache)
+
+
+def _end(error: Exception) -> NoReturn:
+    """End the build in one error: of one that is raised, Sphinx shows a traceback."""
+    logging.getLogger(__name__).error("%s", error)
+    sys.exit(2)
 
 
 def _name_plainly(buttons: list[dict[str, Any]]) -> None:
@@ -323,6 +342,7 @@ def setup_extension(app: Sphinx) -> None:
     app.add_source_parser(_parser(showing), override=True)
     app.connect("config-inited", showing.read_through_us, priority=100)
     app.connect("builder-inited", showing.add_static_files)
+    app.connect("builder-inited", showing.look_for_pages)
     app.connect("env-get-outdated", showing.outdated)
     app.connect("doctree-read", showing.end_page)
     app.connect("html-page-context", showing.offer_downloads, priority=900)
