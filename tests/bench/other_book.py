@@ -12,7 +12,8 @@ seconds are those of all processes that a command starts; load changes them less
 
 Then the programs of the pages are run one by one. Those of the quickest pages come
 first, until `--verify-seconds` have passed. `--programs-only` runs the programs anew of
-a book that is kept, and leaves the rest of what is kept as it is.
+a book that is kept, and leaves the rest of what is kept as it is. With `--work` a later
+call goes on where an earlier one stopped.
 """
 
 import argparse
@@ -137,8 +138,11 @@ def git(repository: Path, *arguments: str) -> str:
 
 
 def place(options: argparse.Namespace, folder: Path, more: str) -> Place:
-    """The book as its repository holds it, with what `conf.py` says besides."""
-    folder.mkdir()
+    """The book as its repository holds it, with what `conf.py` says besides.
+
+    A folder that is there already is of an earlier part, whose runs are kept.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
     archive = folder / "book.tar"
     git(options.repository, "archive", "-o", str(archive), options.commit)
     shutil.unpack_archive(archive, folder, filter="data")
@@ -393,12 +397,16 @@ def programs_anew(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """What is kept of a book, with what its programs give now."""
     kept: dict[str, Any] = json.loads(options.keep.read_text())
     options.commit = kept["commit"]
-    options.leave_out = [*kept["left out"], *kept["refused"]]
+    options.leave_out += [*kept["left out"], *kept["refused"]]
     mine = place(options, folder / "ours", OURS)
     first = must(mine.ours("build"))
     print(first.text, flush=True)
-    programs = verified(mine, seconds_of_pages(first), options.verify_seconds)
+    seconds = seconds_of_pages(first)
+    names = set(built(mine.folder, options.source)) - set(options.leave_out)
+    pages = {name: seconds.get(name, 0.0) for name in sorted(names)}
+    programs = verified(mine, pages, options.verify_seconds)
     programs["executed_book at"] = git(ROOT, "rev-parse", "HEAD").strip()
+    programs["of"] = kept["programs"]["of"]
     return {**kept, "programs": programs}
 
 
@@ -431,9 +439,12 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--commit", default="HEAD")
     parser.add_argument("--verify-seconds", type=float, default=1500)
     parser.add_argument("--programs-only", action="store_true")
+    parser.add_argument("--work", type=Path, help="where their runs are kept")
     parser.add_argument("--keep", type=Path, required=True)
     options = parser.parse_args(arguments)
     options.commit = git(options.repository, "rev-parse", options.commit).strip()
+    if options.programs_only and options.work:
+        return keep(options.keep, programs_anew(options, options.work))
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         if options.programs_only:
             return keep(options.keep, programs_anew(options, Path(name)))

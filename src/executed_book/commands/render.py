@@ -67,6 +67,8 @@ class Rendering:
         write_whole(unfinished, "a build started here and has not finished\n")
         try:
             warned = self._run(book)
+        except SystemExit:  # our extension has said why
+            warned = True
         except OSError:
             raise
         except Exception as error:

@@ -12,7 +12,6 @@ from myst_parser.parsers.sphinx_ import MystParser
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
-from sphinx.errors import SphinxError
 from sphinx.util import logging
 
 from ..book import Book, ExecutedPage, execute
@@ -39,22 +38,16 @@ if TYPE_CHECKING:
 Seal = tuple[int, str | None]
 
 
-class ChapterFailure(SphinxError):
+class ChapterFailure(Exception):
     """A page that is not what was executed."""
-
-    category = "The book"
 
 
 class Showing:
-    """One build by Sphinx: the book that it shows, and what it does at each event.
-
-    `is_alone` says that Sphinx's own command runs, and not one of ours.
-    """
+    """One build by Sphinx: the book that it shows, and what it does at each event."""
 
     def __init__(self, app: Sphinx) -> None:
         self.app = app
         self.book: Book | None = None
-        self.is_alone = False
         self.mode = ""
         app.executed_book = self  # type: ignore[attr-defined]
 
@@ -102,7 +95,6 @@ class Showing:
     ) -> list[str]:
         """Execute what must be, and name the pages that gave something else before."""
         if self.book is None:
-            self.is_alone = True
             try:
                 self.book = execute(_settings(app), Progress())
                 raise_all(self.book.errors)
@@ -271,21 +263,18 @@ def _parser(showing: Showing) -> type[NotebookParser]:
             path = Path(env.doc2path(env.docname))  # text before Sphinx 8
             try:
                 notebook = showing.notebook(env.docname, inputstring)
-                if notebook is None:
-                    notebook = showing.unexecuted(path, inputstring)
+                notebook = notebook or showing.unexecuted(path, inputstring)
                 if page := showing.page(env.docname):
                     line_up(env, page.executed.values)
                 if notebook is None:
                     MystParser.parse(self, inputstring, document)
                 else:
                     super().parse(json.dumps(notebook), document)
-            except (ChapterFailure, RecursionError) as error:
-                if isinstance(error, RecursionError):
-                    what = "its data, metadata or outputs are nested too deeply"
-                    error = ChapterFailure(f"{path}: {what} to be shown; flatten them")
-                if showing.is_alone:
-                    _end(error)
-                raise error from None
+            except ChapterFailure as error:
+                _end(error)
+            except RecursionError:
+                what = "its data, metadata or outputs are nested too deeply"
+                _end(f"{path}: {what} to be shown; flatten them")
 
     return Parser
 
@@ -308,8 +297,8 @@ def _settings(app: Sphinx) -> Settings:
     return settings_of(get, source, Path(app.confdir), cache)
 
 
-def _end(error: Exception) -> NoReturn:
-    """End the build in one error: of one that is raised, Sphinx shows a traceback."""
+def _end(error: Exception | str) -> NoReturn:
+    """End the build in one error; one that is raised, Sphinx shows as a traceback."""
     logging.getLogger(__name__).error("%s", error)
     sys.exit(2)
 
