@@ -225,10 +225,9 @@ def settings_of(
         settings.setdefault("cell_seconds", timeout)
     if _is_set(get("nb_execution_in_temp")):
         settings.setdefault("folder", "empty")
-    suffixes = get("source_suffix")
-    kinds = dict(suffixes) if isinstance(suffixes, dict) else {}
-    formats = {*(get("nb_custom_formats") or ())}
-    formats |= {suffix for suffix, kind in kinds.items() if kind == "myst-nb"}
+    formats, kinds = {*(get("nb_custom_formats") or ())}, get("source_suffix")
+    if isinstance(kinds, dict):
+        formats |= {suffix for suffix, kind in kinds.items() if kind == "myst-nb"}
     if other := sorted(formats - {".md", ".ipynb"}):
         raise BookError(
             f"conf.py: {', '.join(other)} in nb_custom_formats or source_suffix; only"

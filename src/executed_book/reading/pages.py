@@ -6,10 +6,9 @@ from sphinx.project import EXCLUDE_PATHS
 from sphinx.util.matching import Matcher, get_matching_files
 
 from ..errors import PageError
-from ..model import Chapter
 from ..settings import Settings
 from .cache import read_once
-from .chapters import Reading, docname_of, read_page
+from .chapters import Reading, docname_of
 from .options import of_myst_nb
 
 #: Files with these endings may hold code cells.
@@ -87,10 +86,3 @@ def read_pages(settings: Settings) -> list[Reading]:
             if asked.get("execution_mode") not in ("off", False):
                 readings.append(reading)
     return readings
-
-
-def find_chapters(source: Path) -> list[Chapter]:
-    """Every page below a folder that executes, for tools that look at its cells."""
-    settings = Settings(source, source)
-    readings = (read_page(path, settings) for path in find_pages(settings))
-    return [r.chapter for r in readings if r.chapter is not None]

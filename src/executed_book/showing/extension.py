@@ -16,7 +16,7 @@ from sphinx.util import logging
 
 from ..book import Book, ExecutedPage, execute
 from ..checking.receipts import Counts
-from ..errors import BookError, raise_all
+from ..errors import BookError, did_you_mean, raise_all
 from ..files import digest, file_digest, write_whole
 from ..model import Chapter
 from ..reading.chapters import read_page
@@ -78,8 +78,13 @@ class Showing:
         """Let Sphinx copy our script and stylesheet beside the theme's."""
         app.config.html_static_path.append(str(Path(__file__).parent / "static"))
 
-    def look_for_pages(self, app: Sphinx) -> None:
-        """Refuse links without an end before Sphinx follows them."""
+    def look_for_pages(self, app: Sphinx, config: Config) -> None:
+        """Refuse an unknown option of ours, and links without an end."""
+        known = [name for name in config.values if name.startswith(PREFIX)]
+        for name in config._raw_config:
+            if name.startswith(PREFIX) and name not in known:
+                hint = did_you_mean(name, known)
+                _end(f"conf.py: there is no option {name}\n    → {hint}correct it")
         try:
             find_pages(_settings(app))
         except BookError as error:
@@ -330,8 +335,8 @@ def setup_extension(app: Sphinx) -> None:
     app.add_config_value(PREFIX + "install_line", "", "html", (str,))
     app.add_source_parser(_parser(showing), override=True)
     app.connect("config-inited", showing.read_through_us, priority=100)
+    app.connect("config-inited", showing.look_for_pages, priority=900)
     app.connect("builder-inited", showing.add_static_files)
-    app.connect("builder-inited", showing.look_for_pages)
     app.connect("env-get-outdated", showing.outdated)
     app.connect("doctree-read", showing.end_page)
     app.connect("html-page-context", showing.offer_downloads, priority=900)

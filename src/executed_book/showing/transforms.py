@@ -7,11 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
-from myst_nb.sphinx_ import (
-    HideCodeCellNode,
-    depart_HideCellInput,
-    visit_HideCellInput,
-)
+from myst_nb.sphinx_ import HideCodeCellNode, depart_HideCellInput, visit_HideCellInput
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 from sphinx.transforms.post_transforms import SphinxPostTransform
@@ -44,9 +40,8 @@ def _output(cell: nodes.container) -> nodes.container | None:
 class MarkedOutputs(SphinxTransform):
     """Keep what may differ from run to run out of the search index.
 
-    That is the output of marked cells, and HTML, which marks its own parts; and a word
-    of ten thousand letters, whose stem can take minutes to find. And show what was
-    raised or warned of as the text that it is, not as Python.
+    That is the output of marked cells, HTML, which marks its own parts, and a word of
+    ten thousand letters, whose stem takes minutes to find. And show errors as text.
     """
 
     default_priority = 210
