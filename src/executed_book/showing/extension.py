@@ -285,11 +285,7 @@ def _parser(showing: Showing) -> type[NotebookParser]:
 
 
 def _settings(app: Sphinx) -> Settings:
-    """How the book is read and executed, as Sphinx's configuration says.
-
-    Raises:
-        BookError: an option has a value that it may not have.
-    """
+    """How the book is read and executed, as Sphinx's configuration says."""
 
     def get(name: str) -> Any:
         if name == "nb_execution_mode":  # as the book has it, before we set it
