@@ -55,7 +55,8 @@ class MarkedOutputs(SphinxTransform):
                     output["classes"].append("no-search")
             for block in cell.findall(nodes.literal_block):
                 if {"traceback", "stderr"} & set(block["classes"]):
-                    block["language"] = "none"
+                    has_color = "\x1b" in block.astext()
+                    block["language"] = "myst-ansi" if has_color else "none"
 
 
 def visit_folded(translator: HTML5Translator, node: HideCodeCellNode) -> None:

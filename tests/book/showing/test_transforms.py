@@ -76,6 +76,13 @@ def test_a_figure_has_a_twin_and_a_message_no_color(tmp_path):
     assert message["language"] == "none"
 
 
+@pytest.mark.parametrize(("said", "lexer"), [("3", "none"), ("\x1b[1m3", "myst-ansi")])
+def test_colors_on_stderr_are_shown_as_colors(said, lexer):
+    message = nodes.literal_block("", said, classes=["output", "stderr"])
+    applied("MarkedOutputs", cell(message))
+    assert message["language"] == lexer
+
+
 @pytest.mark.parametrize(("figures", "uri"), [("svg", "/a.svg"), ("themed", "/a.png")])
 def test_other_figures_have_none(tmp_path, figures, uri):
     image = nodes.image(uri=uri)
