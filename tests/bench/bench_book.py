@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from executed_book.model import Chapter
-from executed_book.reading.pages import find_chapters
+from tests.book.made import find_chapters
 
 ROOT = Path(__file__).parents[2]
 #: Where this variable names a backend of Matplotlib's, a kernel shows no figure.

@@ -10,14 +10,13 @@ from executed_book.errors import BookError
 from executed_book.model import Provenance, Run
 from executed_book.programs import NoFaithfulProgram, snippets
 from executed_book.programs.snippets import Snippets, needed_cells
-from executed_book.reading.pages import find_chapters
 from executed_book.running.chapters import Finished
 from executed_book.running.progress import Progress
 from executed_book.running.runs import KeptRuns
 from executed_book.running.store import NOTHING
 from executed_book.settings import Settings
 
-from .made import GPU, chapter, executed, gave, printed
+from .made import GPU, chapter, executed, find_chapters, gave, printed
 
 CHAPTER = "---\nfile_format: mystnb\n---\n# One\n\n```{code-cell}\nx = 1\n```\n"
 

@@ -169,6 +169,9 @@ FAULTS = {
     "conf.py without a module": Fault(
         conf("import no_such"), "install what brings no_such"
     ),
+    "conf.py with an unknown option": Fault(
+        conf("executed_book_memroy = 3"), "did you mean 'executed_book_memory'?"
+    ),
     "an extension that raises": Fault(conf(RAISES), "could not be rendered: Extension"),
     "no such extension": Fault(conf("extensions += ['no_such']"), "no_such"),
     "a date": Fault(

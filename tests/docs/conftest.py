@@ -14,9 +14,10 @@ from executed_book.programs.verdicts import Verdicts
 from executed_book.programs.verify import compiled_into
 from executed_book.reading.chapters import docname_of
 from executed_book.reading.options import executes, front_matter
-from executed_book.reading.pages import find_chapters, find_pages
+from executed_book.reading.pages import find_pages
 from executed_book.running.progress import Progress
 from executed_book.settings import Settings
+from tests.book.made import find_chapters
 
 #: Notebooks and attempts at exercises that are expected to run longer are left out: no
 #: session runs them (seconds).

@@ -9,7 +9,7 @@ import pytest
 
 from executed_book.checking.stored import accepted_path
 from executed_book.model import Cell
-from executed_book.reading.pages import find_chapters
+from tests.book.made import find_chapters
 
 from .conftest import DOCS, ROOT, docnames
 

@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 
 from executed_book.errors import PageError
-from executed_book.reading.pages import find_chapters, find_pages, read_pages
+from executed_book.reading.pages import find_pages, read_pages
 from executed_book.settings import Settings
+
+from ..made import find_chapters
 
 CHAPTER = "---\nfile_format: mystnb\n---\n# One\n"
 
