@@ -160,6 +160,14 @@ def test_the_reasons_for_a_second_call(first, second, expected):
     assert [str(reason) for reason in retraced(first, second)] == expected
 
 
+def test_the_nearest_structure_is_of_the_same_classes():
+    step = jax.jit(lambda x: x)
+    with watch() as log:
+        step({"a": 1.0}), step((1.0,)), step({"a": 1.0, "b": 1.0})
+    (reason,) = log[step].history[-1].why
+    assert str(reason) == "tree structure: x['b'] appeared"
+
+
 def test_the_nearest_earlier_trace_is_the_one_compared_with():
     step = make_step()
     with watch() as log:
