@@ -108,7 +108,10 @@ def _line(raw: Raw) -> str:
 def seconds(
     program: Program, kernels: Sequence[Kernel], args: Any, kwargs: Any, calls: int
 ) -> tuple[float | None, ...]:
-    """Seconds for each kernel in one call, the median; None where it has no time."""
+    """Seconds for each kernel in one call, the median; None where it has no time.
+
+    Where the profile does not tell the calls apart, it is the mean.
+    """
     if type(calls) is not int or calls < 1:
         raise ValueError(f"calls must be 1 or more, got {calls!r}")
     leaves = jax.tree.leaves((args, kwargs))
@@ -136,16 +139,20 @@ def seconds(
         for path in Path(folder).glob("**/*.xplane.pb"):
             for name, run, seconds in _events(path):
                 runs[run][name] += seconds
-    if not runs:
+    together = runs.pop(None, {})
+    if not runs and not together:
         raise RuntimeError(
             f"JAX {jax.__version__} gave no times of kernels on {program.platform}"
         )
+    if not runs:
+        totals = [together.get(one.name) for one in kernels]
+        return tuple(None if one is None else one / calls for one in totals)
     each = [[run[k.name] for run in runs.values() if k.name in run] for k in kernels]
     return tuple(statistics.median(times) if times else None for times in each)
 
 
 def _events(path: Path) -> Iterator[tuple[str, Any, float]]:
-    """The instructions that ran: the name of each, the call, and its seconds."""
+    """The instructions that ran: the name of each, the call if known, its seconds."""
     with warnings.catch_warnings():
         # Of the reader's own types, on some versions of Python.
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -155,6 +162,6 @@ def _events(path: Path) -> Iterator[tuple[str, Any, float]]:
                 for event in line.events:
                     stats = dict(event.stats)
                     name, run = stats.get("hlo_op"), stats.get("run_id")
-                    if name and run is not None:
+                    if name:
                         plain = _equations.plain_name(str(name))
                         yield plain, run, event.duration_ns * 1e-9
