@@ -13,7 +13,7 @@ from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 from justafter import Lens, lens
 from justafter._internals import _equations
-from justafter._lens import _costs, _rows
+from justafter._lens import _rows
 
 X = jax.ShapeDtypeStruct((4, 3), "float32")
 V = jax.ShapeDtypeStruct((3,), "float32")
@@ -506,19 +506,6 @@ def test_a_row_is_no_wider_than_a_line_has_room_for():
         shown = [f"k{i}" for i in row.kernels] + [f"(k{i})" for i in row.shared]
         assert f"  {' '.join(shown[:4])} +{len(shown) - 4}" in repr(table)
     assert several
-
-
-def test_a_profile_that_does_not_tell_calls_apart_gives_means(monkeypatch):
-    view = lens(lambda x: jnp.sin(x), V)
-    (name,) = [one.name for one in view.kernels]
-    events = [(name, None, 2e-6), (name, None, 4e-6), ("another", None, 1.0)]
-    monkeypatch.setattr(_costs, "_events", lambda path: events)
-    assert view.table(jnp.ones(3), calls=2).total.seconds == pytest.approx(3e-6)
-    events.append((name, 7, 5e-6))  # those of a known call are better
-    assert view.table(jnp.ones(3), calls=2).total.seconds == pytest.approx(5e-6)
-    events.clear()
-    with pytest.raises(RuntimeError, match="no times of kernels"):
-        view.table(jnp.ones(3), calls=2)
 
 
 def test_a_timed_program_keeps_what_it_consumes():
