@@ -45,14 +45,15 @@ def shard(path, config, number):
             f"{path} is shorter than --context {config.context}: lower it or --shards."
         )
     rows = config.batch // config.shards
-    return (
+    endless = (
         grain.MapDataset.source(windows)
         .seed(config.seed * config.shards + number)
         .shuffle()  # another order in each epoch
         .repeat()
-        .batch(rows)
-        .map(lambda x: x.reshape(config.accumulate, -1, config.context + 1))
     )
+    # Grain cannot divide the length of what has no end by one.
+    batched = endless.batch(rows) if rows > 1 else endless.map(lambda x: x[None])
+    return batched.map(lambda x: x.reshape(config.accumulate, -1, config.context + 1))
 
 
 def batches(config, process=0, processes=1):

@@ -39,7 +39,9 @@ class Attention(nnx.Module):
 
     def heads(self, linear, x):
         y = linear(x, out_sharding=layout("data", None, "model"))
-        sharding = layout("data", None, "model", None)
+        # JAX maps its attention over a single head, and maps over no axis of a mesh.
+        model = "model" if y.shape[-1] > self.size else None
+        sharding = layout("data", None, model, None)
         return jnp.reshape(y, (*y.shape[:2], -1, self.size), out_sharding=sharding)
 
     def __call__(self, x, positions, cache=None):

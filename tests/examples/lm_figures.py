@@ -177,12 +177,13 @@ def named(kept: dict[str, Any], kind: str) -> list[dict[str, Any]]:
     return [run for name, run in sorted(kept["runs"].items()) if name[:-1] == kind]
 
 
-def table_of_runs(kept: dict[str, Any]) -> str:
-    """The largest run beside the models that count."""
+def table_of_runs(kept: dict[str, Any], gpu: dict[str, Any]) -> str:
+    """The largest run, and the one on a GPU, beside the models that count."""
     rows = [[name, bits] for name, bits in kept["baselines"].items()]
-    for run in named(kept, SIZES[-1]):
+    runs = [("two CPU cores", run) for run in named(kept, SIZES[-1])]
+    for where, run in [*runs, (gpu["device"], gpu)]:
         weights = run["results"]["weights"]
-        name = f"this model, {weights:,} weights, {tokens(run):,} tokens"
+        name = f"this model, {weights:,} weights, {tokens(run):,} tokens, {where}"
         rows.append([name, run["results"]["test"]])
     rows.sort(key=lambda row: row[1])
     return text_of([["model", "bits a byte"], *([n, f"{x:.3f}"] for n, x in rows)])
@@ -295,12 +296,17 @@ def keep(runs: list[Path]) -> None:
     path = Path(found[runs[0].name]["config"]["corpus"], "corpus.json")
     text = json.loads(path.read_text())
     text["files"] = {part: len(names) for part, names in text["files"].items()}
-    for run in found.values():  # where it lay says nothing to a reader
-        for name in ("output", "corpus", "data"):
-            run["config"].pop(name)
+    found = {name: without_places(run) for name, run in found.items()}
     kept = ("files", "bytes", "tokens", "shares in passages of the training text")
     text = {name: text[name] for name in kept}
     store("runs", {"baselines": baselines(runs[0]), "text": text, "runs": found})
+
+
+def without_places(run: dict[str, Any]) -> dict[str, Any]:
+    """A run without the folders where it lay, which say nothing to a reader."""
+    config = run["config"].items()
+    places = ("output", "corpus", "data")
+    return run | {"config": {k: v for k, v in config if k not in places}}
 
 
 def baselines(run: Path) -> dict[str, float]:
@@ -343,6 +349,8 @@ def main() -> None:
         case ["baselines", run]:
             kept = json.loads((FOLDER / "runs.json").read_text())
             store("runs", kept | {"baselines": baselines(Path(run))})
+        case ["gpu", device, run]:
+            store("gpu", {"device": device, **without_places(measured(Path(run)))})
         case ["predict", weights, count, *names]:
             return foretell([Path(name) for name in names], int(weights), int(count))
         case [_, *_] as names:
@@ -361,7 +369,7 @@ def tables() -> dict[str, str]:
 
     runs = kept("runs")
     return {
-        "results.csv": table_of_runs(runs),
+        "results.csv": table_of_runs(runs, kept("gpu")),
         "text.csv": table_of_text(runs),
         "ablations.csv": table_of_ablations(runs),
         "layouts.csv": table_of_layouts(kept("layouts")),

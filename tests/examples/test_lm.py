@@ -209,6 +209,22 @@ def test_processes_read_their_rows_of_the_same_batches(config: Any, prepared: di
     np.testing.assert_array_equal(next(other), after[0][:, config.batch // 2 :])
 
 
+def test_a_batch_of_one_row_a_shard(config: Any, prepared: dict):
+    from dataclasses import replace
+
+    from lm import loader
+
+    rows = next(loader.batches(replace(config, batch=config.shards)))
+    assert rows.shape == (1, config.shards, config.context + 1)
+
+
+def test_one_head_of_keys_on_a_mesh(model: Any):
+    import math
+
+    _, value, _ = a_step(model.config, kv_heads=1)
+    assert value == pytest.approx(math.log(model.config.vocab), rel=0.05)
+
+
 def test_no_two_processes_see_the_same_document(config: Any, prepared: dict):
     shards = prepared["documents of shards"]
     names = [name for shard in shards for name in shard]
@@ -909,6 +925,11 @@ def test_the_chapter_says_who_wins():
     [largest] = lm_figures.named(kept, "D")
     model, beside = largest["results"]["test"], kept["baselines"]
     assert beside["xz, after the training text"] < model - 0.1
+    gpu = json.loads((lm_figures.FOLDER / "gpu.json").read_text())
+    assert gpu["results"]["test"] < min(beside.values()) - 0.2
+    assert lm_figures.tokens(gpu) / gpu["results"]["tokens a second"] < 60
+    assert gpu["results"]["weights"] > 4.5 * largest["results"]["weights"]
+    assert lm_figures.tokens(gpu) > 7 * lm_figures.tokens(largest)
     seeds = [run["results"]["test"] for run in lm_figures.named(kept, "B")]
     assert abs(beside["Kneser-Ney, 8 bytes"] - model) < max(seeds) - min(seeds)
     more_heads = [run["results"]["test"] for run in lm_figures.named(kept, "kv")]

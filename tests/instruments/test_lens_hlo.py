@@ -2,7 +2,12 @@
 
 import textwrap
 
-from justafter._lens import _hlo
+import jax
+import jax.numpy as jnp
+import pytest
+
+from justafter import lens
+from justafter._lens import _costs, _hlo
 
 # Written for this test, in the GPU backend's form: a library call, a triton
 # fusion, an asynchronous reduction over devices, a command buffer, old-style
@@ -126,3 +131,70 @@ def test_both_forms_of_a_conditional():
 def test_text_that_is_no_hlo_gives_no_kernels():
     assert _hlo.steps(_hlo.parse("")) == []
     assert _hlo.steps(_hlo.parse("what = is this?\n}")) == []
+
+
+# A product and a convolution as JAX 0.11.2 compiles them for an H100, shortened.
+PRODUCT = textwrap.dedent(
+    """
+    HloModule jit_f, is_scheduled=true
+
+    %gemm_fusion_dot_computation (parameter_0: f32[8,4], parameter_1: f32[4,6]) -> f32[8,6] {
+      %parameter_0 = f32[8,4]{1,0} parameter(0)
+      %parameter_1 = f32[4,6]{1,0} parameter(1)
+      ROOT %dot.1 = f32[8,6]{1,0} dot(%parameter_0, %parameter_1), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+    }
+
+    ENTRY %main.1 (x.1: f32[8,4], w.1: f32[4,6], y.1: f32[1,8,8,2], k.1: f32[3,3,2,4]) -> (f32[8,6], f32[1,8,8,4]) {
+      %x.1 = f32[8,4]{1,0} parameter(0)
+      %w.1 = f32[4,6]{1,0} parameter(1)
+      %y.1 = f32[1,8,8,2]{3,2,1,0} parameter(2)
+      %k.1 = f32[3,3,2,4]{3,2,1,0} parameter(3)
+      %gemm_fusion_dot = f32[8,6]{1,0} fusion(%x.1, %w.1), kind=kCustom, calls=%gemm_fusion_dot_computation, backend_config={"device_type":"DEVICE_TYPE_INVALID"}
+      %cudnn-conv.1 = (f32[1,8,8,4]{3,2,1,0}, u8[0]{0}) custom-call(%y.1, %k.1), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f, custom_call_target="__cudnn$convForward"
+      %get-tuple-element.1 = f32[1,8,8,4]{3,2,1,0} get-tuple-element(%cudnn-conv.1), index=0
+      ROOT %out = (f32[8,6]{1,0}, f32[1,8,8,4]{3,2,1,0}) tuple(%gemm_fusion_dot, %get-tuple-element.1)
+    }
+    """  # noqa: E501
+).strip()
+
+
+def test_costs_of_gpu_kernels(monkeypatch):
+    asked, devices = [], jax.devices
+
+    def only_for_cpus(platform=None):  # the client of a GPU makes no analysis
+        asked.append(platform)
+        return devices("cpu") if platform == "cpu" else []
+
+    monkeypatch.setattr(jax, "devices", only_for_cpus)
+    product, convolution = (
+        _costs._of(_hlo.parse(PRODUCT), one.raw) for one in kernels(PRODUCT)
+    )
+    assert product.flops == 2 * 8 * 4 * 6
+    assert set(asked) == {"cpu"}
+    assert product.bytes_accessed == 4 * (8 * 4 + 4 * 6 + 8 * 6)
+    assert convolution.flops is convolution.bytes_accessed is None
+
+
+def test_events_without_a_run_are_divided_among_the_calls():
+    # Two calls of a program with a loop of two turns, as a GPU's profile has them.
+    events = [
+        (3.0, "body", None, 4.0),
+        (1.0, "first", None, 1.0),
+        (2.0, "body", None, 2.0),
+        (5.0, "first", None, 3.0),
+        (7.0, "body", None, 16.0),
+        (6.0, "body", None, 8.0),
+    ]
+    first, second = _costs.by_run(events, 2).values()
+    assert first == {"first": 1.0, "body": 6.0}
+    assert second == {"first": 3.0, "body": 24.0}
+    named = [(0.0, "a", 7, 1.0), (1.0, "a", 7, 1.0), (2.0, "a", 8, 1.0)]
+    assert _costs.by_run(named, 2) == {7: {"a": 2.0}, 8: {"a": 1.0}}
+
+
+def test_times_that_are_no_kernels_are_an_error(monkeypatch):
+    # A GPU may run kernels as one CUDA graph, whose name is that of no kernel.
+    monkeypatch.setattr(_costs, "_events", lambda _: [(0.0, "command_buffer", None, 1)])
+    x = jnp.ones(3)
+    with pytest.raises(RuntimeError, match="gave no times of kernels on cpu"):
+        lens(lambda x: jnp.sin(x) * 2, x).table(x)

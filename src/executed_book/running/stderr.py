@@ -27,6 +27,7 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "cuda_executor.cc": ("successful NUMA node read", "failed to allocate "),
     "cuda_gpu_executor.cc": ("successful NUMA node read",),
     "cuda_driver.cc": ("failed to allocate ",),
+    "cuda_timer.cc": ("Delay kernel timed out",),
     "cuda_dnn.cc": ("Loaded cuDNN version",),
     "service.cc": ("XLA service ", "  StreamExecutor device"),
     "asm_compiler.cc": ("ptxas warning",),

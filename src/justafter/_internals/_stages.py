@@ -44,11 +44,15 @@ def is_tracing() -> bool:
 
 
 def estimate(text: str) -> dict[str, float] | None:
-    """What XLA's analysis says of an HLO module; None where it cannot say."""
+    """What XLA's analysis says of an HLO module; None where it cannot say.
+
+    The CPU's client is asked, whatever the module was compiled for: the analysis reads
+    the text alone, and the client of a GPU does not offer it.
+    """
     library: Any = _library
     try:
         module = library.xla_client.hlo.hlo_module_from_text(text)
         analysis = library._jax.hlo_module_cost_analysis
-        return dict(analysis(jax.devices()[0].client, module))
+        return dict(analysis(jax.devices("cpu")[0].client, module))
     except RuntimeError:
         return None

@@ -22,6 +22,10 @@ from ._work import bytes_of
 # What the analysis does not read, and what names tables that a part does not have.
 _UNREAD = {"metadata", "backend_config", "frontend_attributes", "original_value"}
 
+# What a profile says of an instruction that ran: when it began (nanoseconds), its name,
+# the number of the run if it is known, and its seconds.
+_Event = tuple[float, str, Any, float]
+
 
 def of_kernels(hlo: str, kernels: Sequence[Kernel]) -> tuple[Costs, ...]:
     """XLA's estimate for each kernel, for one run of it."""
@@ -128,33 +132,54 @@ def seconds(
 
     warm_up, *inputs = [copied() for _ in range(calls + 1)]
     jax.block_until_ready(program.call(*warm_up[0], **warm_up[1]))
-    runs: dict[Any, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    events: list[_Event] = []
     with tempfile.TemporaryDirectory() as folder:
         with jax.profiler.trace(folder):
             for positional, named in inputs:
                 jax.block_until_ready(program.call(*positional, **named))
         for path in Path(folder).glob("**/*.xplane.pb"):
-            for name, run, seconds in _events(path):
-                runs[run][name] += seconds
-    if not runs:
+            events += _events(path)
+    runs = by_run(events, calls)
+    each = [[run[k.name] for run in runs.values() if k.name in run] for k in kernels]
+    if not any(each):
+        # A GPU may run several kernels as one CUDA graph, and time only that.
         raise RuntimeError(
             f"JAX {jax.__version__} gave no times of kernels on {program.platform}"
         )
-    each = [[run[k.name] for run in runs.values() if k.name in run] for k in kernels]
     return tuple(statistics.median(times) if times else None for times in each)
 
 
-def _events(path: Path) -> Iterator[tuple[str, Any, float]]:
-    """The instructions that ran: the name of each, the call, and its seconds."""
+def by_run(events: Sequence[_Event], calls: int) -> dict[Any, dict[str, float]]:
+    """The seconds of each instruction in each call.
+
+    A GPU's events do not name their run. One call ran after another, so an
+    instruction's events, in the order of their begins, are divided evenly among calls.
+    """
+    runs: dict[Any, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    unnamed: dict[str, list[float]] = defaultdict(list)
+    for _, name, run, seconds in sorted(events, key=lambda event: event[0]):
+        if run is None:
+            unnamed[name].append(seconds)
+        else:
+            runs[run][name] += seconds
+    for name, times in unnamed.items():
+        for i, seconds in enumerate(times):
+            runs[i * calls // len(times)][name] += seconds
+    return runs
+
+
+def _events(path: Path) -> Iterator[_Event]:
     with warnings.catch_warnings():
         # Of the reader's own types, on some versions of Python.
         warnings.simplefilter("ignore", DeprecationWarning)
         data = jax.profiler.ProfileData.from_file(str(path))
         for plane in data.planes:
+            is_gpu = plane.name.startswith("/device:GPU")
             for line in plane.lines:
                 for event in line.events:
                     stats = dict(event.stats)
                     name, run = stats.get("hlo_op"), stats.get("run_id")
-                    if name and run is not None:
+                    if name and (is_gpu or run is not None):
                         plain = _equations.plain_name(str(name))
-                        yield plain, run, event.duration_ns * 1e-9
+                        run = None if is_gpu else run
+                        yield event.start_ns, plain, run, event.duration_ns * 1e-9
