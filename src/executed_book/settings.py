@@ -225,10 +225,13 @@ def settings_of(
         settings.setdefault("cell_seconds", timeout)
     if _is_set(get("nb_execution_in_temp")):
         settings.setdefault("folder", "empty")
-    if other := sorted(set(get("nb_custom_formats") or ()) - {".md", ".ipynb"}):
+    formats, kinds = {*(get("nb_custom_formats") or ())}, get("source_suffix")
+    if isinstance(kinds, dict):
+        formats |= {suffix for suffix, kind in kinds.items() if kind == "myst-nb"}
+    if other := sorted(formats - {".md", ".ipynb"}):
         raise BookError(
-            f"conf.py: nb_custom_formats has {', '.join(other)}; only .md and .ipynb"
-            " run\n    → convert these pages with jupytext, and drop the option"
+            f"conf.py: {', '.join(other)} in nb_custom_formats or source_suffix; only"
+            " .md and .ipynb run\n    → convert these pages with jupytext"
         )
     if get("nb_execution_mode") == "off":
         settings["not_executed"] = ("**",)

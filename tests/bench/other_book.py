@@ -11,7 +11,9 @@ its first build ends with a second command that leaves out the pages it refused.
 seconds are those of all processes that a command starts; load changes them less.
 
 Then the programs of the pages are run one by one. Those of the quickest pages come
-first, until `--verify-seconds` have passed.
+first, until `--verify-seconds` have passed. `--programs-only` runs the programs anew of
+a book that is kept, and leaves the rest of what is kept as it is. With `--work` a later
+call goes on where an earlier one stopped.
 """
 
 import argparse
@@ -136,8 +138,11 @@ def git(repository: Path, *arguments: str) -> str:
 
 
 def place(options: argparse.Namespace, folder: Path, more: str) -> Place:
-    """The book as its repository holds it, with what `conf.py` says besides."""
-    folder.mkdir()
+    """The book as its repository holds it, with what `conf.py` says besides.
+
+    A folder that is there already is of an earlier part, whose runs are kept.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
     archive = folder / "book.tar"
     git(options.repository, "archive", "-o", str(archive), options.commit)
     shutil.unpack_archive(archive, folder, filter="data")
@@ -231,17 +236,17 @@ def timed(options: argparse.Namespace, folder: Path) -> tuple[dict[str, Any], Pl
             for name, place in zip(BUILDERS, (mine, other), strict=True)
         },
         "figures": {
-            name: figures(place.folder)
+            name: figures(place.folder, without=pages)
             for name, place in zip(BUILDERS, (mine, other), strict=True)
         },
-        "seconds of pages": {
-            docname: float(taken)
-            for docname, taken in re.findall(
-                r"^  (\S+) +\d+/\d+ cells +([\d.]+) s$", first.text, re.M
-            )
-            if docname not in pages
-        },
+        "seconds of pages": seconds_of_pages(first, pages),
     }, mine
+
+
+def seconds_of_pages(said: Said, without: Iterable[str] = ()) -> dict[str, float]:
+    """How long each page ran that was not refused."""
+    line = re.compile(r"^  (\S+) +\d+/\d+ cells +([\d.]+) s$", re.M)
+    return {n: float(s) for n, s in line.findall(said.text) if n not in without}
 
 
 def must(said: Said) -> Said:
@@ -262,9 +267,10 @@ def built(folder: Path, source: str) -> list[str]:
     return [str(n) for n in names if (folder / "_build/html" / f"{n}.html").exists()]
 
 
-def figures(folder: Path) -> int:
-    """How many images the pages of the site show."""
-    pages = (folder / "_build/html").rglob("*.html")
+def figures(folder: Path, without: Iterable[str] = ()) -> int:
+    """How many images the pages of the site show, but those on some pages."""
+    site = folder / "_build/html"
+    pages = {*site.rglob("*.html")} - {site / f"{name}.html" for name in without}
     return sum(path.read_text("utf-8").count("<img ") for path in pages)
 
 
@@ -387,6 +393,23 @@ def why_refused(books: dict[str, dict[str, Any]]) -> str:
     return file.getvalue()
 
 
+def programs_anew(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    """What is kept of a book, with what its programs give now."""
+    kept: dict[str, Any] = json.loads(options.keep.read_text())
+    options.commit = kept["commit"]
+    options.leave_out += [*kept["left out"], *kept["refused"]]
+    mine = place(options, folder / "ours", OURS)
+    first = must(mine.ours("build"))
+    print(first.text, flush=True)
+    seconds = seconds_of_pages(first)
+    names = set(built(mine.folder, options.source)) - set(options.leave_out)
+    pages = {name: seconds.get(name, 0.0) for name in sorted(names)}
+    programs = verified(mine, pages, options.verify_seconds)
+    programs["executed_book at"] = git(ROOT, "rev-parse", "HEAD").strip()
+    programs["of"] = kept["programs"]["of"]
+    return {**kept, "programs": programs}
+
+
 def keep(path: Path, found: dict[str, Any]) -> None:
     """Keep what was found of one book, and write the tables of all anew."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -415,10 +438,16 @@ def main(arguments: list[str] | None = None) -> None:
     )
     parser.add_argument("--commit", default="HEAD")
     parser.add_argument("--verify-seconds", type=float, default=1500)
+    parser.add_argument("--programs-only", action="store_true")
+    parser.add_argument("--work", type=Path, help="where their runs are kept")
     parser.add_argument("--keep", type=Path, required=True)
     options = parser.parse_args(arguments)
     options.commit = git(options.repository, "rev-parse", options.commit).strip()
+    if options.programs_only and options.work:
+        return keep(options.keep, programs_anew(options, options.work))
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
+        if options.programs_only:
+            return keep(options.keep, programs_anew(options, Path(name)))
         found, mine = timed(options, Path(name))
         versions = json.loads(must(mine.run("-c", VERSIONS)).text)
         pages = found.pop("seconds of pages")

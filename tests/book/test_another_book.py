@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from .conftest import TinyBook
+from .test_six_promises import deep_metadata, links_into_itself
 
 CONF = """\
 project = "Another"
@@ -197,6 +198,25 @@ def test_sphinx_says_what_failed_and_of_pages_left_out_nothing(
     assert book.sphinx(*places, "-W", left_out)[0] == 0
     assert "42" in (book.root / "out" / "good.html").read_text()
     book.done("build", left_out)
+
+
+SPOILT = {
+    "links": (links_into_itself, "docs/again:1: a link to a folder that it lies in"),
+    "deep": (deep_metadata, "deep.ipynb: its data, metadata or outputs are nested too"),
+}
+
+
+@pytest.mark.parametrize(("spoil", "words"), SPOILT.values(), ids=SPOILT)
+def test_sphinx_says_in_one_error_what_it_cannot_read(book, spoil, words):
+    book.chapter("good", "print(6 * 7)")
+    book.index("good")
+    spoil(book)
+    mode = "-Dnb_execution_mode=off"  # pages that are executed are looked at before
+    status, said = book.sphinx("-q", "-c", "conf", mode, "docs", "out")
+    assert status == 2, said
+    assert words in said
+    assert "report" not in said
+    assert "extension.py" not in said
 
 
 def test_a_book_needs_neither_matplotlib_nor_jax(book, tmp_path_factory):

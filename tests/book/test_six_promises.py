@@ -165,6 +165,9 @@ FAULTS = {
     "conf.py with a name": Fault(
         conf("\nx = y"), "conf/conf.py:14: NameError: name 'y' is not defined"
     ),
+    "conf.py with an unknown option": Fault(
+        conf("executed_book_memroy = 3"), "did you mean 'executed_book_memory'?"
+    ),
     "an extension that raises": Fault(conf(RAISES), "could not be rendered: Extension"),
     "no such extension": Fault(conf("extensions += ['no_such']"), "no_such"),
     "a date": Fault(

@@ -4,6 +4,8 @@ At every push one of them shows it. The others do so in the session `weekly`, wh
 change of any of them asks for: see `test_figures.py`.
 """
 
+import contextlib
+import io
 import re
 import shlex
 import shutil
@@ -29,10 +31,16 @@ TINY[FIRST] += ("--steps", "60")
 
 @pytest.fixture(scope="module")
 def whole(name: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the program has run once, without a stop."""
-    folder = tmp_path_factory.mktemp(name)
-    out = finish(program(name, folder, *TINY[name]))
-    assert out.startswith(f"tiny: {load(name).SIZES['tiny'].takes}")
+    """Where the program has run once, without a stop, in this process."""
+    folder, said = tmp_path_factory.mktemp(name), io.StringIO()
+    with (
+        pytest.MonkeyPatch.context() as monkeypatch,
+        contextlib.chdir(folder),
+        contextlib.redirect_stdout(said),
+    ):
+        assert call(name, monkeypatch, *TINY[name]) is None
+    takes = load(name).SIZES["tiny"].takes
+    assert said.getvalue().startswith(f"tiny: {takes}")
     return folder
 
 

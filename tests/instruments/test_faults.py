@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -549,19 +549,26 @@ def test_nothing_of_jax_stays_changed(use, where):
     assert state_of_jax() == before
 
 
-def interrupted(call: Callable[[], object], at: int) -> int:
+def interrupted(
+    call: Callable[[], object], at: int, lines_of: Sequence[str] = ()
+) -> int:
     """Interrupt a call where the package enters its `at`-th function, as signals do.
 
-    Returns how many it entered.
+    Of the functions in `lines_of`, the `at`-th line is interrupted instead. Returns how
+    many were entered.
     """
     entered, files = 0, (str(Path(justafter.__file__).parent), contextlib.__file__)
 
     def trace(frame, event, arg):
         nonlocal entered
-        entered += (is_ours := frame.f_code.co_filename.startswith(files))
-        if is_ours and entered == at:
+        is_ours = frame.f_code.co_filename.startswith(files)
+        is_inside = is_ours and frame.f_code.co_name in lines_of
+        is_point = event == "line" if is_inside else is_ours and not lines_of
+        entered += is_point
+        if is_point and entered == at:
             sys.settrace(before)
             raise KeyboardInterrupt
+        return trace if is_inside else None
 
     before = sys.gettrace()
     sys.settrace(trace)
@@ -584,6 +591,14 @@ def test_an_interrupt_while_a_watch_begins_or_ends_needs_no_collector():
     assert points > 5
     for at in range(1, points + 1):
         interrupted(lambda: _events.listen(nobody), at)
+        assert state_of_jax() == before, at
+    # Each change is noted before it is made.
+    changing = ("_install", "_replace")
+    points = interrupted(lambda: _events.listen(nobody), 0, changing)
+    _events.unlisten(nobody)
+    assert points > 20
+    for at in range(1, points + 1):
+        interrupted(lambda: _events.listen(nobody), at, changing)
         assert state_of_jax() == before, at
     _events.listen(nobody)
     points = interrupted(lambda: _events.unlisten(nobody), 0)

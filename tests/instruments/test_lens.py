@@ -467,6 +467,17 @@ def test_the_rows_of_the_table_add_up():
     assert '<span class="measured">' not in costs._repr_html_()
 
 
+@pytest.mark.parametrize("first", [
+    lambda x: jax.nn.softplus(x[0]), lambda x: jax.nn.softplus(x + 1.0),
+    lambda x: jax.nn.softplus(x[jnp.array([5, 2])]),
+])  # fmt: skip
+def test_a_kernel_counts_for_the_expression_with_most_of_its_work(first):
+    rows = lens(first, jnp.ones((64, 8))).table().rows
+    (own,) = [row for row in rows if row.flops]
+    assert own.expression.startswith("jax.nn.softplus(")
+    assert any(set(row.shared) & set(own.kernels) for row in rows if row is not own)
+
+
 def test_the_most_expensive_row_comes_first():
     def last_costs_most(x, w):
         return (w * jnp.max(x)) @ w

@@ -160,6 +160,14 @@ def test_the_reasons_for_a_second_call(first, second, expected):
     assert [str(reason) for reason in retraced(first, second)] == expected
 
 
+def test_the_nearest_structure_is_of_the_same_classes():
+    step = jax.jit(lambda x: x)
+    with watch() as log:
+        step({"a": 1.0}), step((1.0,)), step({"a": 1.0, "b": 1.0})
+    (reason,) = log[step].history[-1].why
+    assert str(reason) == "tree structure: x['b'] appeared"
+
+
 def test_the_nearest_earlier_trace_is_the_one_compared_with():
     step = make_step()
     with watch() as log:
@@ -542,7 +550,9 @@ def test_what_jax_jits_itself_is_left_out():
     with watch() as log:
         jnp.vdot(jnp.ones(3), jnp.ones(3)), jax.nn.relu(1.0), jnp.add(1.0, 2.0)
         jnp.multiply.reduce(jnp.ones(3)), jax.random.normal(jax.random.key(0))
+        jax.grad(lambda x: jnp.where(x > 0, jnp.sin(x), 1.0))(1.0)
     assert list(log) == []
+    assert {"sin", "_where"} <= {*log.eager}
     assert log.eager["relu"] == log.eager["add"] == 1
     with pytest.raises(KeyError, match=r"JAX's own.*watch\(only="):
         log[jnp.vdot]

@@ -7,13 +7,7 @@ from pathlib import Path
 
 from ..model import Cell, CellResult, Executed, Output, Provenance
 from .comparison import same_output
-from .stored import (
-    StoredCell,
-    StoredPage,
-    outputs_of,
-    read_outputs,
-    stored_source,
-)
+from .stored import StoredCell, StoredPage, outputs_of, read_outputs, stored_source
 from .text import pinned_text
 
 

@@ -67,6 +67,8 @@ class Rendering:
         write_whole(unfinished, "a build started here and has not finished\n")
         try:
             warned = self._run(book)
+        except SystemExit:  # our extension has said why
+            warned = True
         except OSError:
             raise
         except Exception as error:
@@ -104,6 +106,7 @@ class Rendering:
                 status=None,
                 warning=sys.stderr,
                 warningiserror=True,
+                keep_going=True,  # as of itself since Sphinx 8.1
             )
             Showing.of(app).book = book
             before = set(app.env.all_docs)

@@ -67,18 +67,15 @@ def parse(cell: SourceCell) -> ParsedCell:
     >>> parse(SourceCell("%matplotlib inline\n%timeit -n 2 f(x)")).lines
     ('', 'f(x);')
     """
-    problem: tuple[int, str] | None = None
     try:
         text, tree = _python_of(cell.code)
         if cell.raises is not None or "await" in text or "async" in text:
             with warnings.catch_warnings(action="ignore"):
                 compile(tree, "<cell>", "exec", dont_inherit=True)  # finds all mistakes
+        if _starts_tasks(tree):
+            raise SyntaxError("it needs the event loop that a notebook runs")
     except SyntaxError as error:
         problem = error.lineno or 1, f"not plain Python ({error.msg})"
-    else:
-        if _starts_tasks(tree):
-            problem = 1, "it needs the event loop that a notebook runs"
-    if problem is not None:
         return ParsedCell(cell, tuple(cell.code.split("\n")), problem=problem)
     fails_at = cell.fails_at
     if any(a.end_lineno == b.lineno for a, b in itertools.pairwise(tree.body)):

@@ -1,10 +1,10 @@
 """Programs for the pages: the text that each cell's second button copies."""
 
-import functools
 import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from ..checking.text import has_value
@@ -48,7 +48,7 @@ def snippets_of(executed: Executed, store: Store) -> tuple[Snippets, list[PageEr
     return Snippets(programs), errors
 
 
-@functools.cache
+@cache
 def _own_digest() -> str:
     """A digest of what makes programs."""
     folder = Path(__file__).parent
@@ -100,15 +100,17 @@ def page_header(executed: Executed) -> str:
 
 def _programs_of(executed: Executed) -> tuple[list[str | None], list[PageError]]:
     """A program for each cell, or None with an error where there is no faithful one."""
-    chapter, made = executed.chapter, programs_by_cell(executed)
+    chapter, made = executed.chapter, cache(lambda: programs_by_cell(executed))
     programs, errors = list[str | None](), list[PageError]()
     for k, cell in enumerate(chapter.cells):
         programs.append(None)
         if cell.is_skipped:
             continue
         try:
-            programs[k] = made.of(k)
-        except NoFaithfulProgram as failure:
+            programs[k] = made().of(k)
+        except (NoFaithfulProgram, RecursionError) as failure:
+            if isinstance(failure, RecursionError):
+                failure = NoFaithfulProgram(k, 1, "the page nests code too deeply")
             line = chapter.cells[failure.at].line + failure.line - 1
             message = f"cell {cell.number} cannot be copied as a program: {failure}"
             hint = "rewrite the line in plain Python"
@@ -123,13 +125,13 @@ def programs_by_cell(executed: Executed) -> Programs:
 
 def needed_cells(executed: Executed) -> Callable[[int], set[int]]:
     """What tells which cells a cell needs, worked out once it is asked."""
-    page_of = functools.cache(lambda: Page(source_cells(executed)))
+    page_of = cache(lambda: Page(source_cells(executed)))
 
     def needs(number: int) -> set[int]:
         try:
             page = page_of()
             return {page.statements[i].cell + 1 for i in page.needed(number - 1)}
-        except NoFaithfulProgram:
+        except (NoFaithfulProgram, RecursionError):
             return set(range(1, number))  # it cannot be told: all of them
 
     return needs

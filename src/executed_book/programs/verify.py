@@ -240,10 +240,7 @@ class _Trial(ProgramTask):
 
 
 def verify_offers(
-    offers: Iterable[Offer],
-    jobs: int,
-    progress: Progress,
-    memory: float = float("inf"),
+    offers: Iterable[Offer], jobs: int, progress: Progress, memory: float = float("inf")
 ) -> None:
     """Run the offers that lack a verdict; what they gave is kept one by one.
 

@@ -21,12 +21,10 @@ _CHECKPOINTS = "**.ipynb_checkpoints"
 def find_pages(settings: Settings) -> list[Path]:
     """The pages below `settings.source`, sorted."""
     patterns = [*settings.exclude, *EXCLUDE_PATHS, _CHECKPOINTS]
-    pages, folders = [], set[Path]()
+    pages, known = list[Path](), {settings.source}
     for name in get_matching_files(settings.source, settings.include, patterns):
         page = settings.source / name
-        if page.parent not in folders:
-            _check_links(page.parent, settings.source)
-            folders.add(page.parent)
+        _check_links(page.parent, settings.source, known)
         if not name.endswith(SUFFIXES):
             continue
         if page.exists() and not page.is_file():
@@ -40,15 +38,22 @@ def find_pages(settings: Settings) -> list[Path]:
     return sorted(pages)
 
 
-def _check_links(folder: Path, source: Path) -> None:
-    """Refuse a folder that a link below `source` puts into itself: it has no end."""
-    inside = [folder, *folder.parents][: len(folder.relative_to(source).parts) + 1]
-    if len({place.resolve() for place in inside}) < len(inside):
-        link = next(place for place in inside if place.is_symlink())
-        raise PageError(
-            *(link, 1, "a link to a folder that it lies in"),
-            "remove it, or name it in exclude_patterns",
-        )
+def _check_links(folder: Path, source: Path, known: set[Path]) -> None:
+    """Refuse a link to a folder that it lies in, which has no end.
+
+    Folders that are `known` were looked at; those from `folder` up become known.
+    """
+    while folder not in known:
+        known.add(folder)
+        if folder.is_symlink():
+            above = folder.parents[: len(folder.relative_to(source).parts)]
+            target = folder.resolve()
+            if any(place.resolve().is_relative_to(target) for place in above):
+                raise PageError(
+                    *(folder, 1, "a link to a folder that it lies in"),
+                    "remove it, or name it in exclude_patterns",
+                )
+        folder = folder.parent
 
 
 def read_pages(settings: Settings) -> list[Reading]:

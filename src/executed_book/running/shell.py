@@ -4,10 +4,10 @@ import ast
 import os
 import re
 import sys
-import time
 import warnings
 from collections.abc import Collection
 from importlib.util import find_spec
+from time import perf_counter
 from typing import Any
 
 from ..model import CellResult, Failure, ValueResult
@@ -49,7 +49,7 @@ class Shell:
         self.outputs.clear()
         ipython.compile.cell = number
         ipython.while_displaying = None
-        began = time.perf_counter()
+        began = perf_counter()
         error: BaseException | None = None
         try:
             # With history, values are numbered, and `_` is the last of them.
@@ -61,7 +61,7 @@ class Shell:
             pass  # `result` finds that the outputs are over it
         except Exception as raised:  # by what JAX was still to print
             error = error or raised
-        seconds = time.perf_counter() - began
+        seconds = perf_counter() - began
         if error is None or isinstance(error, OutputLimit):
             return seconds, None
         return seconds, failure_of(error, number, _last_line(source))

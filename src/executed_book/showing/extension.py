@@ -4,7 +4,7 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from docutils import nodes
 from myst_nb.sphinx_ import Parser as NotebookParser
@@ -12,15 +12,15 @@ from myst_parser.parsers.sphinx_ import MystParser
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
-from sphinx.errors import SphinxError
 from sphinx.util import logging
 
 from ..book import Book, ExecutedPage, execute
 from ..checking.receipts import Counts
-from ..errors import BookError, raise_all
+from ..errors import BookError, did_you_mean, raise_all
 from ..files import digest, file_digest, write_whole
 from ..model import Chapter
 from ..reading.chapters import read_page
+from ..reading.pages import find_pages
 from ..running.progress import Progress
 from ..settings import OPTIONS, PREFIX, Settings, from_text, settings_of
 from .images import setup_images
@@ -38,10 +38,8 @@ if TYPE_CHECKING:
 Seal = tuple[int, str | None]
 
 
-class ChapterFailure(SphinxError):
+class ChapterFailure(Exception):
     """A page that is not what was executed."""
-
-    category = "The book"
 
 
 class Showing:
@@ -80,15 +78,26 @@ class Showing:
         """Let Sphinx copy our script and stylesheet beside the theme's."""
         app.config.html_static_path.append(str(Path(__file__).parent / "static"))
 
+    def look_for_pages(self, app: Sphinx, config: Config) -> None:
+        """Refuse an unknown option of ours, and links without an end."""
+        known = [name for name in config.values if name.startswith(PREFIX)]
+        for name in config._raw_config:
+            if name.startswith(PREFIX) and name not in known:
+                hint = did_you_mean(name, known)
+                _end(f"conf.py: there is no option {name}\n    → {hint}correct it")
+        try:
+            find_pages(_settings(app))
+        except BookError as error:
+            _end(error)
+
     def outdated(self, app: Sphinx, env: BuildEnvironment, *_: set[str]) -> list[str]:
         """Execute what must be, and name the pages that gave something else before."""
         if self.book is None:
             try:
-                self.book = _executed(app)
+                self.book = execute(_settings(app), Progress())
+                raise_all(self.book.errors)
             except BookError as error:
-                # Raised, it would have Sphinx print a traceback, and ask to report it.
-                logging.getLogger(__name__).error("%s", error)
-                sys.exit(2)
+                _end(error)
         before: dict[str, Seal] = getattr(env, "executed_book_seals", {})
         now = {docname: self._seal(env, docname) for docname in env.found_docs}
         env.executed_book_seals = now  # type: ignore[attr-defined]
@@ -245,29 +254,26 @@ def _parser(showing: Showing) -> type[NotebookParser]:
         def parse(self, inputstring: str, document: nodes.document) -> None:
             env = document.settings.env
             path = Path(env.doc2path(env.docname))  # text before Sphinx 8
-            notebook = showing.notebook(env.docname, inputstring)
-            if notebook is None:
-                notebook = showing.unexecuted(path, inputstring)
-            if page := showing.page(env.docname):
-                line_up(env, page.executed.values)
             try:
+                notebook = showing.notebook(env.docname, inputstring)
+                notebook = notebook or showing.unexecuted(path, inputstring)
+                if page := showing.page(env.docname):
+                    line_up(env, page.executed.values)
                 if notebook is None:
                     MystParser.parse(self, inputstring, document)
                 else:
                     super().parse(json.dumps(notebook), document)
+            except ChapterFailure as error:
+                _end(error)
             except RecursionError:
-                what = "its data, metadata or outputs are nested too deeply to be shown"
-                raise ChapterFailure(f"{path}: {what}; flatten them") from None
+                what = "its data, metadata or outputs are nested too deeply"
+                _end(f"{path}: {what} to be shown; flatten them")
 
     return Parser
 
 
-def _executed(app: Sphinx) -> Book:
-    """The book with all its chapters executed.
-
-    Raises:
-        BookError: something is wrong with the book, or with how it is built.
-    """
+def _settings(app: Sphinx) -> Settings:
+    """How the book is read and executed, as Sphinx's configuration says."""
 
     def get(name: str) -> Any:
         if name == "nb_execution_mode":  # as the book has it, before we set it
@@ -277,10 +283,13 @@ def _executed(app: Sphinx) -> Book:
         return from_text(name, str(value)) if is_text else value
 
     source, cache = Path(app.srcdir), Path(app.outdir).parent / "cache"
-    settings = settings_of(get, source, Path(app.confdir), cache)
-    book = execute(settings, Progress())
-    raise_all(book.errors)
-    return book
+    return settings_of(get, source, Path(app.confdir), cache)
+
+
+def _end(error: Exception | str) -> NoReturn:
+    """End the build in one error; one that is raised, Sphinx shows as a traceback."""
+    logging.getLogger(__name__).error("%s", error)
+    sys.exit(2)
 
 
 def _name_plainly(buttons: list[dict[str, Any]]) -> None:
@@ -310,6 +319,7 @@ def setup_extension(app: Sphinx) -> None:
     app.add_config_value(PREFIX + "install_line", "", "html", (str,))
     app.add_source_parser(_parser(showing), override=True)
     app.connect("config-inited", showing.read_through_us, priority=100)
+    app.connect("config-inited", showing.look_for_pages, priority=900)
     app.connect("builder-inited", showing.add_static_files)
     app.connect("env-get-outdated", showing.outdated)
     app.connect("doctree-read", showing.end_page)

@@ -7,11 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
-from myst_nb.sphinx_ import (
-    HideCodeCellNode,
-    depart_HideCellInput,
-    visit_HideCellInput,
-)
+from myst_nb.sphinx_ import HideCodeCellNode, depart_HideCellInput, visit_HideCellInput
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 from sphinx.transforms.post_transforms import SphinxPostTransform
@@ -44,8 +40,8 @@ def _output(cell: nodes.container) -> nodes.container | None:
 class MarkedOutputs(SphinxTransform):
     """Keep what may differ from run to run out of the search index.
 
-    That is the output of marked cells, and HTML, which marks its own parts. And show
-    what was raised or warned of as the text that it is, not as Python.
+    That is the output of marked cells, HTML, which marks its own parts, and a word of
+    ten thousand letters, whose stem takes minutes to find. And show errors as text.
     """
 
     default_priority = 210
@@ -54,11 +50,13 @@ class MarkedOutputs(SphinxTransform):
         for cell in _cells(self.document):
             marked = {"tag_measured", "tag_device"} & set(cell["classes"])
             for output in _parts(cell, "cell_code_output"):
-                if marked or any(output.findall(nodes.raw)):
+                is_long = re.search(r"\w{10000}", output.astext())
+                if marked or is_long or any(output.findall(nodes.raw)):
                     output["classes"].append("no-search")
             for block in cell.findall(nodes.literal_block):
                 if {"traceback", "stderr"} & set(block["classes"]):
-                    block["language"] = "none"
+                    has_color = "\x1b" in block.astext()
+                    block["language"] = "myst-ansi" if has_color else "none"
 
 
 def visit_folded(translator: HTML5Translator, node: HideCodeCellNode) -> None:

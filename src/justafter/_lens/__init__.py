@@ -70,12 +70,12 @@ class Lens:
 
     @functools.cached_property
     def costs(self) -> Costs:
-        """FLOPs, bytes and memory by XLA's analysis, and the compile time."""
+        """FLOPs, bytes and memory of one call, estimated, and the compile time."""
         return _costs.summed(self.kernels, self.kernel_costs, self._compiled.costs)
 
     @functools.cached_property
     def kernel_costs(self) -> tuple[Costs, ...]:
-        """XLA's estimate for each kernel, for one run of it; in the kernels' order."""
+        """What one run of each kernel costs, in the kernels' order: see `Costs`."""
         return _costs.of_kernels(self._compiled.hlo, self.kernels)
 
     def at(self, expression: str, line: int | None = None) -> Link:

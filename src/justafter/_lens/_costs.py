@@ -28,7 +28,7 @@ _Event = tuple[float, str, Any, float]
 
 
 def of_kernels(hlo: str, kernels: Sequence[Kernel]) -> tuple[Costs, ...]:
-    """XLA's estimate for each kernel, for one run of it."""
+    """What one run of each kernel costs, by XLA's estimate but for gathered rows."""
     module = parse(hlo)
     return tuple(_of(module, module.by_name.get(one.name)) for one in kernels)
 

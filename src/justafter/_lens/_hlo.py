@@ -13,6 +13,7 @@ _COMPUTATION = re.compile(r"^(?P<entry>ENTRY )?%?(?P<name>[^\s(]+).*\{\s*$")
 _INSTRUCTION = re.compile(r"^\s+(?P<root>ROOT )?%?(?P<name>[^\s=]+) = (?P<rest>.+)$")
 _QUOTED = r'"((?:[^"\\]|\\.)*)"'
 _TOKEN = re.compile(rf"{_QUOTED}|[(){{}}\[\],]")
+_NESTING = re.compile(r'["({\[]')
 _LAYOUT = re.compile(r"(?<=\])\{[^{}]*\}")
 _COMMENT = re.compile(r"/\*.*?\*/")
 _OP_NAME = re.compile(rf"op_name={_QUOTED}")
@@ -165,6 +166,9 @@ def tokens(text: str, start: int = 0) -> Iterator[tuple[int, str, int]]:
 
 def closing(text: str, start: int) -> int:
     """Find the bracket that closes the one at ``start``."""
+    first = text.find(")", start)
+    if first > start and not _NESTING.search(text, start + 1, first):
+        return first
     for i, _, depth in tokens(text, start):
         if depth == 0:
             return i
@@ -173,6 +177,8 @@ def closing(text: str, start: int) -> int:
 
 def split(text: str) -> list[str]:
     """Split at the commas that are in no bracket and no string."""
+    if not _NESTING.search(text):
+        return [part for one in text.split(",") if (part := one.strip())]
     commas = [i for i, char, depth in tokens(text) if char == "," and depth == 0]
     bounds = zip([-1, *commas], [*commas, len(text)], strict=True)
     return [part for a, b in bounds if (part := text[a + 1 : b].strip())]
@@ -185,7 +191,7 @@ def bare(name: str) -> str:
 
 def rename(operand: str, names: dict[str, str]) -> str:
     """Write an operand by its name alone, or by what ``names`` says."""
-    name = bare(operand.rsplit(" ", 1)[-1]) if "%" in operand else operand
+    name = operand.rpartition("%")[2]
     return names.get(name, name)
 
 

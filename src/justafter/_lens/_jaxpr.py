@@ -30,6 +30,7 @@ class Namer:
 
     def __init__(self) -> None:
         self._names: dict[Any, str] = {}
+        self._types: dict[int, tuple[Any, str]] = {}  # by identity, kept alive
 
     def name(self, var: Any) -> str:
         """A variable's letters, or a literal's number, whatever type JAX gave it."""
@@ -41,11 +42,20 @@ class Namer:
             return clean(str(value))
         if type(var).__name__ == "DropVar" and var not in self._names:
             return "_"
-        return self._names.setdefault(var, letters(len(self._names)))
+        if var not in self._names:
+            self._names[var] = letters(len(self._names))
+        return self._names[var]
 
     def typed(self, variables: Any) -> str:
         """Variables with their types, on one line."""
-        return " ".join(f"{self.name(var)}:{type_of(var)}" for var in variables)
+        return " ".join(f"{self.name(var)}:{self.type(var)}" for var in variables)
+
+    def type(self, var: Any) -> str:
+        """A variable's type, as :func:`type_of` writes it, once for each variable."""
+        aval = var.aval
+        if id(aval) not in self._types:
+            self._types[id(aval)] = aval, type_of(var)
+        return self._types[id(aval)][1]
 
 
 def letters(number: int) -> str:
@@ -157,8 +167,8 @@ class Collector:
             index=index,
             primitive=eqn.primitive.name,
             text=self._text(eqn),
-            outputs=tuple(map(type_of, eqn.outvars)),
-            inputs=tuple(map(type_of, eqn.invars)),
+            outputs=tuple(map(self._namer.type, eqn.outvars)),
+            inputs=tuple(map(self._namer.type, eqn.invars)),
             span=span,
             scope=_equations.scope(eqn),
             fate=fate,
@@ -184,7 +194,8 @@ class Collector:
                 makers.update(*(results[i : i + 1] or results))
             arrow = f"\N{RIGHTWARDS ARROW} {self._results(body)}"
             regions.append(" ".join(filter(None, [label, header, arrow])))
-        self.equations[index] = replace(equation, regions=tuple(regions))
+        if regions:
+            self.equations[index] = replace(equation, regions=tuple(regions))
         pairs = zip(eqn.outvars, made, strict=True)
         self._makers.update(((scope, id(var)), makers) for var, makers in pairs)
 

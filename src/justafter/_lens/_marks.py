@@ -22,7 +22,7 @@ from ._work import (
 # What leads from an instruction to another that computes the same values.
 _MOVING = {*RENAMING, "reshape", "transpose", "copy", "convert", "slice", "reverse"}
 # A search that reaches further than this explains nothing any more.
-_FARTHEST, _MOST = 12, 400
+_FARTHEST = 12
 
 
 class Marks:
@@ -181,8 +181,6 @@ class Marks:
                 return found
             seen = seen | layer
             layer = {e.index for e in eqns if is_light(e) or e.regions}
-            if not layer or len(seen) > _MOST:
-                break
         return set()
 
     def _first_recorded(self, raw: Raw) -> list[Raw]:

@@ -161,10 +161,12 @@ class Link:
 
 @dataclass(frozen=True)
 class Costs:
-    """XLA's own estimate for one call, and the measured compile time.
+    """Estimated work and memory of one call, and the measured compile time.
 
-    The work of a kernel in a loop is multiplied by the loop's length. A figure that
-    XLA does not report is None. Under sharding the figures are for each device.
+    XLA estimates each kernel. The lens multiplies that by the length of the loops
+    around the kernel, and of an input whose rows are gathered it counts those rows
+    alone. A figure that XLA does not report is None. Under sharding the figures are
+    for each device.
 
     Attributes:
         flops: floating-point operations, an exponential or a sine counted as one; of

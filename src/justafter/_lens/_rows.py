@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _WIDTH, _TAIL = 46, 16
 _KERNELS = 4
+_PICKS = ("slice", "dynamic_slice", "gather")
 _HEAD = ("expression", "line", "kernels", "FLOPs", "bytes", "time")
 
 
@@ -95,9 +96,12 @@ def table(view: Lens, seconds: Sequence[float | None] | None) -> Table:
             why = "XLA kept no record of which" if kernel.lost else why
             own[f"({why})"].append(kernel)
             continue
-        most = home[max(members, key=_work).index]
+        work: dict[Link, float] = defaultdict(float)
+        for eqn in members:
+            work[home[eqn.index]] += _work(eqn)
+        most = max(work, key=work.__getitem__)
         own[most].append(kernel)
-        for link in dict.fromkeys(home[eqn.index] for eqn in members):
+        for link in work:
             if link is not most:
                 shared[link].append(kernel)
 
@@ -122,8 +126,11 @@ def table(view: Lens, seconds: Sequence[float | None] | None) -> Table:
 
 
 def _work(eqn: Equation) -> float:
-    """About how much an equation computes: to tell the largest of a kernel's."""
-    sizes = [max(elements(one), 1) for one in (*eqn.inputs, *eqn.outputs)]
+    """About how much an equation computes: to compare those of one kernel."""
+    # What picks elements leaves the others alone.
+    is_pick = eqn.primitive in _PICKS
+    types = eqn.outputs if is_pick else (*eqn.inputs, *eqn.outputs)
+    sizes = [max(elements(one), 1) for one in types]
     if eqn.primitive == "dot_general":
         return 2 * math.sqrt(math.prod(sizes))
     return max(sizes, default=0)

@@ -325,7 +325,8 @@ class Log(_table.Shown, Mapping[str, Record]):
             return max(defined or traced, key=lambda record: record._seen)
         if self._only is not None:
             return None
-        is_jaxs = _functions.is_library(path) and not _functions.package_of(path)
+        package = _functions.package_of(path)
+        is_jaxs = _functions.is_library(path) and package in ("", "jax", "jaxlib")
         if run is not None and (is_jaxs or not path):
             self.eager[name] += 1
             return None

@@ -58,10 +58,22 @@ def why(new: Signature, earlier: Sequence[Signature]) -> tuple[Reason, ...]:
     same = [old for old in earlier if old.fun() is fun][-_COMPARED:]
     if not same:
         return (FRESH,)
-    # Nearest: the fewest kinds of difference; among equals, the latest.
+    # Nearest: the fewest kinds of difference, in a structure of the same classes;
+    # among equals, the latest.
     found = [(tuple(_differences(new, old)), old) for old in reversed(same)]
-    reasons, nearest = min(found, key=lambda pair: len(pair[0]))
+
+    def distance(pair: tuple[tuple[Reason, ...], Signature]) -> tuple[int, bool]:
+        return len(pair[0]), _classes(pair[1].tree) != _classes(new.tree)
+
+    reasons, nearest = min(found, key=distance)
     return reasons or (RAISED if nearest.raised else DROPPED,)
+
+
+def _classes(tree: Any) -> list[Any]:
+    """The classes of a structure's nodes, without keys and leaves."""
+    inner = [one for child in tree.children() for one in _classes(child)]
+    data = tree.node_data()
+    return [data[0], *inner] if data else []
 
 
 def _differences(new: Signature, old: Signature) -> Iterator[Reason]:

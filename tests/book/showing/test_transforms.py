@@ -56,9 +56,12 @@ def output_of(document: nodes.document, number: int = 0) -> nodes.container:
         (["tag_device"], text("3"), False),
         (["tag_check"], text("3"), True),
         ([], nodes.raw("", "<b>3</b>", format="html"), False),
+        ([], text("a " + 9999 * "y"), True),
+        ([], text("a " + 10000 * "y"), False),
     ],
+    ids=range(7),
 )
-def test_what_varies_is_not_searched(classes, output, is_found):
+def test_what_varies_or_has_no_end_is_not_searched(classes, output, is_found):
     document = applied("MarkedOutputs", cell(output, classes=classes))
     assert ("no-search" not in output_of(document)["classes"]) is is_found
 
@@ -71,6 +74,13 @@ def test_a_figure_has_a_twin_and_a_message_no_color(tmp_path):
     message = nodes.literal_block("1 / 0", classes=["traceback"], language="python")
     applied("MarkedOutputs", cell(message))
     assert message["language"] == "none"
+
+
+@pytest.mark.parametrize(("said", "lexer"), [("3", "none"), ("\x1b[1m3", "myst-ansi")])
+def test_colors_on_stderr_are_shown_as_colors(said, lexer):
+    message = nodes.literal_block("", said, classes=["output", "stderr"])
+    applied("MarkedOutputs", cell(message))
+    assert message["language"] == lexer
 
 
 @pytest.mark.parametrize(("figures", "uri"), [("svg", "/a.svg"), ("themed", "/a.png")])
