@@ -4,14 +4,10 @@ import os
 import signal
 import sys
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import FrameType
-
 _STOPPED = "stopped: the site is as it was, and what ran is kept"
 
 
-def _leave_at_once(number: int, frame: "FrameType | None") -> None:
+def _leave_at_once(number: int, frame: object) -> None:
     """End before anything was begun, in one line, without a traceback."""
     os.write(2, f"\n{_STOPPED}\n".encode())
     os._exit(128 + number)

@@ -99,7 +99,7 @@ def own_names(code: Code) -> frozenset[str]:
         return frozenset().union(*parameters(code))
     bound = frozenset(bound_names(code.body))
     if isinstance(code, ast.ClassDef):
-        return bound | {"__class__"}
+        return bound | {"__class__"}  # which `super()` looks up
     outer = {
         name
         for node in same_scope(code.body)

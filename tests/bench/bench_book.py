@@ -19,7 +19,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from executed_book.model import Chapter
-from tests.book.made import find_chapters
+from executed_book.reading.pages import read_pages
+from executed_book.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 #: Where this variable names a backend of Matplotlib's, a kernel shows no figure.
@@ -133,10 +134,9 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--under", default="", help="only chapters of this folder")
     parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="of a book")
     options = parser.parse_args(arguments)
-    found = find_chapters(options.docs)
-    chapters = [
-        chapter for chapter in found if chapter.docname.startswith(options.under)
-    ]
+    with tempfile.TemporaryDirectory() as cache:
+        found = [r.chapter for r in read_pages(Settings(options.docs, Path(cache)))]
+    chapters = [c for c in found if c and c.docname.startswith(options.under)]
     print(f"{len(chapters)} chapters, {sum(len(c.cells) for c in chapters)} cells")
     compare_cold(chapters, options.rounds)
     compare_again(chapters, options.rounds)

@@ -8,15 +8,17 @@ from executed_book.book import ExecutedPage, execute
 from executed_book.checking.elsewhere import Record
 from executed_book.errors import BookError
 from executed_book.model import Provenance, Run
-from executed_book.programs import NoFaithfulProgram, snippets
+from executed_book.programs import snippets
+from executed_book.programs.slicing import NoFaithfulProgram
 from executed_book.programs.snippets import Snippets, needed_cells
+from executed_book.reading.pages import read_pages
 from executed_book.running.chapters import Finished
 from executed_book.running.progress import Progress
 from executed_book.running.runs import KeptRuns
 from executed_book.running.store import NOTHING
 from executed_book.settings import Settings
 
-from .made import GPU, chapter, executed, find_chapters, gave, printed
+from .made import GPU, chapter, executed, gave, printed
 
 CHAPTER = "---\nfile_format: mystnb\n---\n# One\n\n```{code-cell}\nx = 1\n```\n"
 
@@ -33,7 +35,7 @@ def keep_run(settings: Settings, number_of_cells: int) -> None:
     """Keep a run of the chapter as a build would, with so many results."""
     results = (gave(printed("kept\n")),) * number_of_cells
     run = Run("one", 0, Provenance("cpu", "cpu", 1, "1", "1", "3"), results)
-    [chapter] = find_chapters(settings.source)
+    [chapter] = [r.chapter for r in read_pages(settings) if r.chapter]
     KeptRuns(settings).save(chapter, Finished(run, NOTHING))
 
 

@@ -179,23 +179,11 @@ FAULTS = {
         words="broken front matter",
         front="---\nfile_format: [mystnb\n---\n\n",
     ),
-    "front-list": fault(
-        "1", line=2, words="broken front matter", front="---\n- mystnb\n---\n\n"
-    ),
-    "front-open": fault(
-        "1", line=1, words="never ends", front="---\nfile_format: mystnb\n\n"
-    ),
     "settings": fault(
         "1",
         line=3,
         words="'executed_book: 5' is not understood & {limit: 60}",
         front="---\nfile_format: mystnb\nexecuted_book: 5\n---\n\n",
-    ),
-    "limit": fault(
-        "1",
-        line=3,
-        words="is not understood",
-        front="---\nfile_format: mystnb\nexecuted_book: {limit: true}\n---\n\n",
     ),
     "plain": fault("1", line=3, words="does not execute & file_format", front=""),
     "load": fault(

@@ -113,7 +113,6 @@ WAYS = {
         "text in quotes", lambda *_: [':raises: "OSError: a"\nraise OSError("a")']
     ),
     "settings": Way("write 'executed_book", front=quoted("executed_book.*")),
-    "limit": Way("write 'executed_book", front=quoted("executed_book.*")),
     "plain": Way("add 'file_format: mystnb'", front=lambda *_: FRONT),
     "shell": Way("rewrite the line", lambda *_: ["print('hello')"]),
     "variables": Way("rewrite the line", lambda *_: ["x = 1\nprint(x)"]),
@@ -140,15 +139,4 @@ def test_all_ways_out_lead_out(told, book):
         said = hint(told[1][name])
         cells = way.cells(FAULTS[name].cells, said)
         book.chapter(name, *cells, front=way.front(FAULTS[name].front, said))
-    book.executed()
-
-
-def test_a_longer_limit_is_one_that_can_be_written(book):
-    front = "---\nfile_format: mystnb\nexecuted_book: {limit: 1}\n---\n\n"
-    slow = "import time\ntime.sleep(2)"
-    book.chapter("one", slow, front=front)
-    _, output = book.run("execute")
-    longer = quoted("executed_book.*")(front, output)
-    assert "60" in longer
-    book.chapter("one", slow, front=longer)
     book.executed()

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from executed_book.programs import Page, Programs, SourceCell, header, sets_environment
+from executed_book.programs.cells import SourceCell
+from executed_book.programs.slicing import Page
+from executed_book.programs.text import Programs, header, sets_environment
 
 from .programs import harness
 from .programs.running import run_programs

@@ -26,10 +26,6 @@ def test_a_book_that_says_nothing_is_executed_with_limits_alone(tmp_path):
     assert made.figure_style == {}
 
 
-def test_each_option_is_a_setting():
-    assert {option.name for option in OPTIONS} <= Settings.__dataclass_fields__.keys()
-
-
 def test_folders_are_named_from_where_the_configuration_is(tmp_path):
     made = from_conf(
         tmp_path,

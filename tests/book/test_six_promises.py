@@ -162,12 +162,8 @@ FAULTS = {
     "no conf.py": Fault(
         lambda book: (book.root / "conf" / "conf.py").unlink(), "no conf.py in it"
     ),
-    "conf.py that is no Python": Fault(conf("x = ("), "conf.py:13: SyntaxError: '('"),
     "conf.py with a name": Fault(
         conf("\nx = y"), "conf/conf.py:14: NameError: name 'y' is not defined"
-    ),
-    "conf.py without a module": Fault(
-        conf("import no_such"), "install what brings no_such"
     ),
     "conf.py with an unknown option": Fault(
         conf("executed_book_memroy = 3"), "did you mean 'executed_book_memory'?"

@@ -2,8 +2,9 @@
 
 import pytest
 
-from executed_book.programs import NoFaithfulProgram, Page, Programs, SourceCell
-from executed_book.programs.cells import parse
+from executed_book.programs.cells import SourceCell, parse
+from executed_book.programs.slicing import NoFaithfulProgram, Page
+from executed_book.programs.text import Programs
 
 
 def cells(*codes):

@@ -68,13 +68,12 @@ def limited(seconds: int) -> str:
 
 @ON_LINUX
 def test_what_outlives_its_cell_keeps_nobody_waiting_and_ends(book, place):
-    """Also where a cell is stopped. Each stretch of a chapter may take the limit."""
+    """Also where a cell is stopped."""
     for name, code in STRAYS.items():
         book.chapter(name, IMPORTS + code, "print('went on')")
     for name in ("session", "detached", "deaf"):
         endless = f"{IMPORTS}{STRAYS[name]}\nwhile True: pass"
         book.chapter(f"stopped-{name}", endless, front=limited(2))
-    book.chapter("slow", *["import time\ntime.sleep(4)"] * 3, front=limited(10))
     at_end = "import jax\njax.devices = lambda *_: __import__('time').sleep(1000)"
     book.chapter("end", at_end, front=limited(6))
     began = time.monotonic()

@@ -126,13 +126,18 @@ def test_values_stand_in_any_directive_and_not_in_code(book):
         "| a |\n|---|\n| {value}`x + 5` |\n\n> {value}`x + 6`\n\n"
         "```{code-block} text\n{value}`print('never')`\n```\n\n"
         "Write `` {value}`told` `` for a value, ``{value}`told` `` as well.\n\n"
-        "```{figure} missing.png\nA caption of {value}`x + 7`\n```\n",
+        "```{figure} missing.png\nA caption of {value}`x + 7`\n```\n\n"
+        "First {value}`x`.\n\n```{code-cell}\nx = 99\n```\n\n"
+        "Then {value}`x` in {measured}`x` s.\n",
     )
     (book.root / "docs" / "missing.png").write_bytes(b"")
     book.built()
     text = shown(book, "one")
     for number in range(42, 49):
         assert str(number) in text
+    assert "First 41." in text
+    assert "Then 99 in 99 s." in text
+    assert '<span class="measured no-search">99</span>' in book.html("one")
     assert "{value}`print('never')`" in text
     assert text.count("{value}`told`") == 2
 

@@ -13,8 +13,11 @@ from executed_book.checking.descriptions import (
     described,
     split_descriptions,
 )
-from executed_book.programs import Page, Programs, SourceCell, snippets
+from executed_book.programs import snippets
+from executed_book.programs.cells import SourceCell
+from executed_book.programs.slicing import Page
 from executed_book.programs.snippets import Snippets, snippets_of
+from executed_book.programs.text import Programs
 from executed_book.programs.verdicts import (
     DIFFERS,
     HELD,

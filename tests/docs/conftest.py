@@ -12,12 +12,12 @@ from executed_book.commands.configuration import read_settings
 from executed_book.model import Chapter, Executed
 from executed_book.programs.verdicts import Verdicts
 from executed_book.programs.verify import compiled_into
+from executed_book.reading.cache import read_once
 from executed_book.reading.chapters import docname_of
 from executed_book.reading.options import executes, front_matter
 from executed_book.reading.pages import find_pages
 from executed_book.running.progress import Progress
 from executed_book.settings import Settings
-from tests.book.made import find_chapters
 
 #: Notebooks and attempts at exercises that are expected to run longer are left out: no
 #: session runs them (seconds).
@@ -28,9 +28,15 @@ DOCS = ROOT / "docs"
 
 
 @functools.cache
-def chapters() -> list[Chapter]:
-    """The chapters of the book, as they are written."""
-    return find_chapters(DOCS)
+def chapters(folder: str = "") -> list[Chapter]:
+    """The chapters of the book or a folder, as written, or as the build has read them.
+
+    Each process that runs tests reads those of which there is one test each.
+    """
+    settings = read_settings(ROOT / "conf", DOCS, {})
+    pages = [p for p in find_pages(settings) if docname_of(p, DOCS).startswith(folder)]
+    readings = [read_once(path, settings) for path in pages]
+    return [reading.chapter for reading in readings if reading.chapter]
 
 
 @functools.cache

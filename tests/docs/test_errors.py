@@ -9,9 +9,8 @@ import pytest
 
 from executed_book.checking.stored import accepted_path
 from executed_book.model import Cell
-from tests.book.made import find_chapters
 
-from .conftest import DOCS, ROOT, docnames
+from .conftest import DOCS, ROOT, chapters, docnames
 
 FOLDER = "errors/"
 FINDER = DOCS / "errors" / "index.md"
@@ -48,7 +47,7 @@ class Entry:
 
 def found_entries() -> list[Entry]:
     entries = []
-    for chapter in find_chapters(DOCS / FOLDER):
+    for chapter in chapters(FOLDER):
         lines = chapter.text.splitlines()
         starts = [i for i, line in enumerate(lines) if line.startswith("## ")]
         for start, end in pairwise([*starts, len(lines)]):
@@ -56,7 +55,7 @@ def found_entries() -> list[Entry]:
             assert heading, f"{chapter.path}:{start + 1}: no 'Class: words'"
             entries.append(
                 Entry(
-                    page=chapter.docname,
+                    page=chapter.docname.removeprefix(FOLDER),
                     name=heading["name"],
                     words=plain(heading["words"]),
                     line=start + 1,

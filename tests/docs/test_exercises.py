@@ -8,8 +8,10 @@ import pytest
 
 from executed_book.book import Book
 from executed_book.model import Cell, Chapter, Executed
-from executed_book.programs import Page, Programs, SourceCell
+from executed_book.programs.cells import SourceCell
+from executed_book.programs.slicing import Page
 from executed_book.programs.snippets import source_cells
+from executed_book.programs.text import Programs
 from executed_book.programs.verdicts import Promise, Verdicts
 from executed_book.programs.verify import Offer, verify_offers
 from executed_book.running.programs import Ran

@@ -223,6 +223,18 @@ def test_jitted_function_and_nested_jit():
     assert_consistent(view)
 
 
+def test_two_calls_of_one_jitted_helper_are_told_apart():
+    @jax.jit
+    def inner(x):
+        return jnp.cos(x)
+
+    # The second call is merged with the first only if the two look the same.
+    view = lens(lambda x: (inner(x), inner(x * 2)[:2] * jnp.sum(inner(x))), V)
+    cosines = [eqn for eqn in view.equations if eqn.primitive == "cos"]
+    assert len({cosine.parent for cosine in cosines}) == 3
+    assert cosines[1].fate == "kernel"
+
+
 def test_grad_links_the_backward_pass():
     def loss(w, x):
         return jnp.sum(jnp.tanh(x @ w) ** 2)

@@ -6,8 +6,6 @@ from functools import cache
 from pathlib import Path
 from urllib.parse import unquote
 
-import pytest
-
 from .conftest import PAGES, SITE
 
 BYTES, REQUESTS = 250_000, 15
@@ -37,19 +35,21 @@ def test_there_are_pages_and_nothing_else_is_published_as_one():
     assert [str(f) for f in (SITE / "_static").rglob("*.html")] == []
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_a_page_is_light(name):
-    files = loaded(SITE / name)
-    assert len(files) <= REQUESTS, sorted(map(str, files))
-    assert sum(map(compressed, files)) <= BYTES
+def test_pages_are_light():
+    files = {name: loaded(SITE / name) for name in PAGES}
+    assert [name for name in PAGES if len(files[name]) > REQUESTS] == []
+    weights = {name: sum(map(compressed, files[name])) for name in PAGES}
+    assert {name: weight for name, weight in weights.items() if weight > BYTES} == {}
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_nothing_blocks_and_figures_load_late(name):
-    text = (SITE / name).read_text("utf-8")
-    scripts = re.findall(r"<script\b[^>]*\bsrc=[^>]*>", text)
-    assert scripts
-    assert [script for script in scripts if " defer" not in script] == []
-    figures = re.findall(r"<img\b[^>]*_images/[^>]*>", text)
+def test_nothing_blocks_and_figures_load_late():
     kept = re.compile(r'(?=.*width="\d+")(?=.*height="\d+")(?=.*loading="lazy")')
-    assert [figure for figure in figures if not kept.search(figure)] == []
+    wrong = []
+    for name in PAGES:
+        text = (SITE / name).read_text("utf-8")
+        scripts = re.findall(r"<script\b[^>]*\bsrc=[^>]*>", text)
+        assert scripts, name
+        wrong += [(name, script) for script in scripts if " defer" not in script]
+        figures = re.findall(r"<img\b[^>]*_images/[^>]*>", text)
+        wrong += [(name, figure) for figure in figures if not kept.search(figure)]
+    assert wrong == []

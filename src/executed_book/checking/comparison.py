@@ -42,13 +42,9 @@ class Difference:
     got: str
 
     def __str__(self) -> str:
-        return "\n".join(
-            [
-                f"output line {self.line}",
-                *_marked("expected", self.expected),
-                *_marked("got", self.got),
-            ]
-        )
+        pairs = (("expected", self.expected), ("got", self.got))
+        lines = [line for pair in pairs for line in _marked(*pair)]
+        return "\n".join([f"output line {self.line}", *lines])
 
 
 def _marked(label: str, text: str) -> list[str]:

@@ -69,9 +69,8 @@ def _is_another(cell: Cell, result: CellResult, stored: StoredCell) -> bool:
 
 def is_same(stored: StoredCell | None, result: CellResult) -> bool:
     """Whether a cell gave what is stored of it."""
-    if stored is None:
-        return False
-    return same_output(stored.output, pinned_text(result.outputs)) is None
+    now = pinned_text(result.outputs)
+    return stored is not None and same_output(stored.output, now) is None
 
 
 def still_holding(

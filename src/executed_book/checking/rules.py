@@ -79,9 +79,9 @@ def failed(
     errors = []
     for cell, failure in failing:
         error = _unannounced(executed.chapter, cell, failure)
-        others = [n for n, cause in spoilt.items() if cause == cell.number != n]
-        if others:
-            listed = ", ".join(map(str, sorted(others)))
+        spoilt_by_it = {n for n, cause in spoilt.items() if cause == cell.number}
+        if others := sorted(spoilt_by_it - {cell.number}):
+            listed = ", ".join(map(str, others))
             error.message += f"; not looked at, since they need it: cells {listed}"
         errors.append(error)
     return errors, set(spoilt)

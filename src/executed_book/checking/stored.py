@@ -256,11 +256,12 @@ def _block(cell: StoredCell, number: int, stem: str) -> str:
         mark = ":" if part.mime else "|"
         lines += [f"{mark} {line}" for line in part.text.split("\n")]
         if part.mime:
-            lines.append(f"@ {_beside(stem, number, k, part)}")
+            lines.append(f"@ {_part_file(stem, number, k, part)}")
     return "\n".join(line.rstrip() for line in lines)
 
 
-def _beside(stem: str, number: int, k: int, part: Part) -> str:
+def _part_file(stem: str, number: int, k: int, part: Part) -> str:
+    """The name of the file beside the page's that holds the k-th part of a cell."""
     return f"{stem}-{number}-{k}.{_FORMATS[part.mime]}"
 
 
@@ -276,9 +277,8 @@ def write_page(page: StoredPage, path: Path) -> None:
                 content = part.content.encode()
                 if part.mime == "image/png":
                     content = base64.b64decode(content)
-                write_whole(
-                    path.with_name(_beside(path.stem, number, k, part)), content
-                )
+                name = _part_file(path.stem, number, k, part)
+                write_whole(path.with_name(name), content)
     write_whole(path, outputs_text(page, path.stem))
 
 

@@ -64,16 +64,14 @@ class Site:
                 f"holds {foreign[0]}{more}, which no build made",
                 "name an empty folder, or move those files away",
             )
-        if self.work.exists() and not self._is_ours(self.work):
+        work = self.work
+        is_empty = work.is_dir() and not any(work.iterdir())
+        if work.exists() and not (is_empty or (work / "lock").exists()):
             raise _refused(
-                self.work,
+                work,
                 "is needed for the work, and holds what no build made",
                 "move it away",
             )
-
-    @staticmethod
-    def _is_ours(work: Path) -> bool:
-        return work.is_dir() and (not any(work.iterdir()) or (work / "lock").exists())
 
     @contextlib.contextmanager
     def work_alone(self, waits: Callable[[], None] = lambda: None) -> Iterator[None]:
@@ -88,13 +86,10 @@ class Site:
             except BlockingIOError:
                 waits()
                 fcntl.flock(lock, fcntl.LOCK_EX)
-            self._recover()
+            # A build that was killed may have moved the site away.
+            if (self.work / "old").exists() and not self.output.exists():
+                (self.work / "old").rename(self.output)
             yield
-
-    def _recover(self) -> None:
-        """Put back a site that was moved away by a build that then was killed."""
-        if (self.work / "old").exists() and not self.output.exists():
-            (self.work / "old").rename(self.output)
 
     def publish(self, finished: Path) -> None:
         """Put a copy of the finished site in the place of the old one.

@@ -21,9 +21,9 @@ from ..reading.pages import read_pages
 from ..running.progress import Progress
 from ..settings import Settings
 
-_TITLE = "# What changed between JAX releases"
-
 _INTRO = """\
+# What changed between JAX releases
+
 Cells of this book were also executed on the releases below, in an environment of
 their own. Where a cell, or one that it needs, has changed since, it is left out. This
 page shows the outputs that are not those of their pages, side by side, and the cells
@@ -128,7 +128,7 @@ def _changes(
 
 def releases_page(compared: Iterable[Release]) -> str:
     """The page that shows releases, in their order, as MyST text."""
-    return "\n".join([_TITLE, "", _INTRO, *map(_section, compared)])
+    return "\n".join([_INTRO, *map(_section, compared)])
 
 
 def _section(release: Release) -> str:

@@ -6,16 +6,3 @@ statements a cell needs; `text` writes the program. `things` is what names may h
 `libraries` what is known of libraries. `verify` runs the program, and `verdicts` keeps
 what it gave. `snippets` hands all of these to the build.
 """
-
-from .cells import SourceCell
-from .slicing import NoFaithfulProgram, Page
-from .text import Programs, header, sets_environment
-
-__all__ = [
-    "NoFaithfulProgram",
-    "Page",
-    "Programs",
-    "SourceCell",
-    "header",
-    "sets_environment",
-]

@@ -445,9 +445,8 @@ def _methods_named(owner: Thing, name: str) -> Iterator[Thing]:
     """The methods of this name that an object or a class of the page may have."""
     for thing in in_order(reach((owner,))):
         if isinstance(thing.code, ast.ClassDef):
-            own = [node for node in thing.code.body if isinstance(node, Function)]
-            for node in own:
-                if getattr(node, "name", "") == name:
+            for node in thing.code.body:
+                if isinstance(node, Function) and getattr(node, "name", "") == name:
                     yield Thing(code=node, scope=thing.scope, history=thing.history)
 
 

@@ -105,7 +105,7 @@ class Page:
             waiting = (waiting | self.effects[index].needs) & ~needed
         above = [s for s in self.statements if s.cell != cell]
         earlier = [s.index for s in above if needed >> s.index & 1]
-        self._check(cell, earlier)
+        self._refuse_unfaithful(cell, earlier)
         return earlier
 
     def _declared_needs(self, cell: SourceCell) -> Mask:
@@ -174,7 +174,7 @@ class Page:
 
     # -- reasons for having no program
 
-    def _check(self, cell: int, earlier: list[int]) -> None:
+    def _refuse_unfaithful(self, cell: int, earlier: list[int]) -> None:
         included = [*earlier, *(s.index for s in self.of(cell))]
         for k in sorted({self.statements[i].cell for i in included} | {cell}):
             problem = self.cells[k].problem
@@ -183,7 +183,7 @@ class Page:
         for statement in (self.statements[i] for i in included):
             line = statement.node.lineno
             missing = self.effects[statement.index].missing
-            if statement.fails:
+            if statement.fails:  # perhaps because a name is missing
                 missing = missing & libraries.IPYTHON
             for name in sorted(missing)[:1]:
                 why = f"`{name}` is not defined by a statement above"

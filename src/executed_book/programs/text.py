@@ -69,7 +69,7 @@ class Programs:
         page: the page.
         header: the first line of each program, a comment.
 
-    >>> from executed_book.programs import SourceCell
+    >>> from executed_book.programs.cells import SourceCell
     >>> page = Page([SourceCell("a = [1]"), SourceCell("b = 2"), SourceCell("a")])
     >>> made = Programs(page, "# here")
     >>> print(made.of(2, [(2, 1)]))

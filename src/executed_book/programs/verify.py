@@ -271,7 +271,9 @@ def verify_offers(
         Pool(workers, jobs).run(trials)
     if not failed:
         return
-    files_below = functools.cache(_files_below)
+    files_below = functools.cache(
+        lambda folder: [path for path in folder.rglob("*") if path.is_file()]
+    )
     with open_workers({}) as workers:
         for number, offer in enumerate(failed, 1):
             name = f"{offer.chapter.docname}, cell {offer.cell.number}"
@@ -353,10 +355,6 @@ def _repair(
     problem = short.problem or ", ".join(short.other)
     note = " | ".join(line.strip() for line in problem.strip().split("\n"))[:300]
     offer.note(Verdict(word, note="" if word == VARIES else note))
-
-
-def _files_below(folder: Path) -> list[Path]:
-    return [path for path in folder.rglob("*") if path.is_file()]
 
 
 def _files_named(offer: Offer, files_below: Callable[[Path], list[Path]]) -> list[str]:

@@ -194,6 +194,7 @@ def _tags(tags: Any, wrong: Any) -> frozenset[str]:
 
 
 def _unknown(what: str, name: str, allowed: frozenset[str]) -> tuple[str, str]:
+    """What is said of an option or a tag that does not exist, and the hint."""
     listed = ", ".join(sorted(allowed))
     hint = f"{did_you_mean(name, allowed)}{what}s: {listed}"
     return f"unknown cell {what} {name!r}", hint

@@ -162,17 +162,14 @@ def names_in(text: str) -> list[str]:
 
 def _sentences(text: str, start: int) -> Iterator[tuple[int, int, list[re.Match[str]]]]:
     """Where each sentence begins and ends, with the marks in and right after it."""
-    bare, marks = _hide(text), _marks_in(text)
+    bare = _hide(text)
+    marks = [span for span in SPAN.finditer(text) if span["role"] in _MARKS]
     ends = [m.end() for m in _END.finditer(bare, start)]
     for end in [*(e for e in ends if e < len(text)), len(text)]:
         own = [mark for mark in marks if start <= mark.start() < end]
-        if bare[start:end].strip():
-            yield start + _indent(bare[start:end]), end, own
+        if said := bare[start:end].lstrip():
+            yield end - len(said), end, own
         start = end
-
-
-def _indent(text: str) -> int:
-    return len(text) - len(text.lstrip())
 
 
 def _hide(text: str) -> str:
@@ -182,10 +179,6 @@ def _hide(text: str) -> str:
         return (" " if span["role"] in _MARKS else "x") * len(span[0])
 
     return _OPAQUE.sub(lambda m: "x" * len(m[0]), SPAN.sub(hidden, text))
-
-
-def _marks_in(text: str) -> list[re.Match[str]]:
-    return [span for span in SPAN.finditer(text) if span["role"] in _MARKS]
 
 
 def _plain(text: str) -> str:

@@ -50,7 +50,7 @@ class Task(abc.ABC):
         """
 
     def may_go_on(self, worker: Worker) -> bool:
-        """Looked at every second or so: False ends the worker."""
+        """Asked every half second or so; False ends the worker."""
         return True
 
 
@@ -93,8 +93,8 @@ class Pool:
         self._workers, self._jobs, self._tick = workers, max(1, jobs), tick
         self._running: dict[Task, Worker] = {}
         self._turns = _Turns()
-        self._let_go: dict[Task, float] = {}
-        self._late: set[Task] = set()
+        #: When each was let go of, and whether since it was late.
+        self._let_go: dict[Task, tuple[float, bool]] = {}
 
     def run(self, tasks: Iterable[Task]) -> None:
         """Run all tasks to their ends."""
@@ -149,11 +149,10 @@ class Pool:
         self._turns.give_back(task)
         # One that we let go of has no status of its own; where it is stuck, asking for
         # one would wait for ever.
-        was_let_go = self._let_go.pop(task, None) is not None
-        was_late = task in self._late
-        self._late.discard(task)
+        let_go = self._let_go.pop(task, None)
+        status = worker.status() if let_go is None else None
         try:
-            return task.ended(worker, None if was_let_go else worker.status(), was_late)
+            return task.ended(worker, status, let_go is not None and let_go[1])
         finally:
             worker.close()
 
@@ -162,15 +161,12 @@ class Pool:
         now = time.monotonic()
         stuck = []
         for task, worker in self._running.items():
-            since = self._let_go.get(task)
-            if since is not None:
-                if now > since + _TO_END:
+            if task in self._let_go:
+                if now > self._let_go[task][0] + _TO_END:
                     stuck.append((task, worker))
                 continue
             is_late = task.deadline is not None and now > task.deadline
-            if is_late:
-                self._late.add(task)
             if is_late or not task.may_go_on(worker):
-                self._let_go[task] = now
+                self._let_go[task] = now, is_late
                 worker.let_go()
         return stuck

@@ -90,14 +90,7 @@ class Showing:
         except BookError as error:
             _end(error)
 
-    def outdated(
-        self,
-        app: Sphinx,
-        env: BuildEnvironment,
-        added: set[str],
-        changed: set[str],
-        removed: set[str],
-    ) -> list[str]:
+    def outdated(self, app: Sphinx, env: BuildEnvironment, *_: set[str]) -> list[str]:
         """Execute what must be, and name the pages that gave something else before."""
         if self.book is None:
             try:
@@ -131,24 +124,19 @@ class Showing:
             (sections[-1] if sections else doctree).append(stamp(page))
 
     def offer_downloads(
-        self,
-        app: Sphinx,
-        pagename: str,
-        templatename: str,
-        context: dict[str, Any],
-        doctree: Any,
+        self, app: Sphinx, page: str, template: str, context: dict[str, Any], *_: Any
     ) -> None:
         """In the theme's download menu, put the page in the forms that it is given in.
 
         The menu is sphinx-book-theme's; another theme finds them as `downloads`.
         """
-        offered = self._write_downloads(app, pagename, context.get("body"))
+        offered = self._write_downloads(app, page, context.get("body"))
         context["downloads"] = offered
         # From the page itself the way to the site's root is "#", or ends with a slash.
         root = context["pathto"]("", 1).rstrip("#").rstrip("/") or "."
         notebook = self._setting("colab")
-        if notebook and self.page(pagename) is not None:
-            address = f"{notebook.rstrip('/')}/{pagename}.ipynb"
+        if notebook and self.page(page) is not None:
+            address = f"{notebook.rstrip('/')}/{page}.ipynb"
             button = {"type": "link", "url": address, "text": "Colab", "label": "colab"}
             button["tooltip"] = "Open this page's notebook in Colab"
             context.setdefault("header_buttons", []).insert(0, button)

@@ -49,8 +49,7 @@ class _Writer(MarkdownConverter):
     def convert_summary(self, element: Tag, text: str, parent_tags: Any) -> str:
         return f"\n\n**{' '.join(text.split())}**\n\n" if text.strip() else ""
 
-    def convert_dt(self, element: Tag, text: str, parent_tags: Any) -> str:
-        return f"\n\n**{' '.join(text.split())}**\n\n"
+    convert_dt = convert_summary
 
     def convert_dd(self, element: Tag, text: str, parent_tags: Any) -> str:
         return f"\n\n{text.strip()}\n\n"

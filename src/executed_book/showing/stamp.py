@@ -6,9 +6,8 @@ from ..book import ExecutedPage
 from ..model import Provenance
 
 
-def where(provenance: Provenance, page: Provenance | None = None) -> str:
+def where(facts: Provenance, page: Provenance | None = None) -> str:
     """Where and when a record was made; and if `page` has another JAX, that it has."""
-    facts = provenance
     parts = [
         f"{facts.device_count} × {facts.device_kind}",
         *([f"driver {facts.driver}"] if facts.driver else []),

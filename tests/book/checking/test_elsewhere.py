@@ -77,13 +77,6 @@ def test_a_stale_record_is_listed_and_not_shown(recorded):
     assert "2 Pretend" not in recorded.html("one")
 
 
-def test_a_broken_record_is_named(recorded):
-    path = recorded.stored("one", "pretend")
-    path.write_text(path.read_text().replace("# end\n", ""))
-    output = recorded.refused("build")
-    assert f"{path.relative_to(recorded.root)}:1: not a file of outputs" in output
-
-
 def test_a_record_of_a_page_that_is_gone_is_listed(recorded):
     (recorded.root / "docs" / "one.md").unlink()
     recorded.index("here")

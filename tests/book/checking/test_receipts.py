@@ -153,14 +153,6 @@ def test_unbound_claims_are_errors_on_pages_that_are_bound(book):
     assert "{no-check}`definition`" in output
 
 
-def test_marks_inside_code_are_text(tmp_path: Path):
-    page = tmp_path / "page.md"
-    page.write_text("# T\n\nWrite `` {check}`name` `` after it. {check}`real`\n")
-    sentence = read_page(page, Settings(tmp_path, tmp_path)).sentences[-1]
-    assert sentence.checks == ("real",)
-    assert sentence.text == "Write {check}`name` after it."
-
-
 def test_marks_in_a_notebook_are_read(tmp_path: Path):
     cell = {
         "cell_type": "markdown",
@@ -203,9 +195,11 @@ def test_pages_quote_the_counts_and_follow_them(book):
     book.page("squares", f"{FRONT}# S\n{PAGE}\nThe first is zero. {{check}}`odd`\n")
     book.built()
     assert '<span class="value">3</span> sentences' in book.html("index")
-    book.page("index", text.replace("`sentences`", "`words`"))
+    book.page("index", text.replace("`sentences`", "`words`") + "\nIt is {value}`x`.\n")
     output = book.refused("build")
     assert "'words' is no count: there are sentences, checks" in output
+    assert "index.md:9: " in output
+    assert "'x' was not computed: values stand in the" in output
 
 
 # -- one page at a time

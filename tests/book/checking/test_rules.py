@@ -8,7 +8,7 @@ import pytest
 
 from executed_book.checking.rules import announcement, check_run, failed, has_assert
 from executed_book.errors import PageError
-from executed_book.model import Cell, CellResult, Failure
+from executed_book.model import Cell, CellResult, Failure, Value, ValueResult
 
 from ..made import chapter, executed, gave, printed, raised, shown
 
@@ -77,10 +77,6 @@ def test_an_announced_failure_that_comes(said):
     assert wrong(Cell(1, "x", 5, raises=said), raised()) == []
 
 
-def test_a_class_alone_announces_a_failure_without_words():
-    assert wrong(Cell(1, "x", 5, raises="ValueError"), raised(message="")) == []
-
-
 WARNED = gave(printed("UserWarning: careful\n", "stderr"))
 
 
@@ -126,9 +122,18 @@ def test_no_noise(text):
 
 
 def test_noise_is_looked_for_in_all_that_is_shown_and_shown_with_its_line():
-    html = gave(shown("x", html="<b>\nan <A at 0x7f00123456>\n</b>"))
-    errors = check_run(executed(chapter("x"), html), ["noise"])
-    assert [error.detail for error in errors] == ["an <A at 0x7f00123456>"]
+    noise = "an <A at 0x7f00123456>"
+    failing = {"output_type": "error", "traceback": ["Traceback", noise]}
+    for one in (
+        gave(shown("x", html=f"<b>\n{noise}\n</b>")),
+        gave(failing),
+        gave(values=(ValueResult(noise),)),
+    ):
+        values = tuple(Value("value", "x", 12) for _ in one.values)
+        errors = check_run(
+            executed(chapter(Cell(1, "x", 10, values=values)), one), ["noise"]
+        )
+        assert [error.detail for error in errors] == [noise]
 
 
 def test_spoilt_cells_are_not_looked_at():

@@ -44,7 +44,7 @@ def test_accepted_outputs_are_the_same_after_their_file(tmp_path):
 WHOLE = [
     *(printed("a\nb\n"), printed("c", "stderr"), shown("1", html="<b>\n1</b>")),
     *(figure("<svg>\n1</svg>"), figure("<svg>2</svg>"), printed("end")),
-    {"output_type": "error", "ename": "E", "evalue": "a", "traceback": ["x"]},
+    {"output_type": "error", "ename": "E", "evalue": "at <cell 3>", "traceback": ["x"]},
     {
         "output_type": "display_data",
         "data": {"image/png": "AAEC", "text/plain": "<Figure>"},
@@ -79,7 +79,7 @@ def test_a_record_is_text_for_a_review():
     assert outputs_text(recorded(), "one").partition("\n\n")[2] == (
         ">>> x\n| a\n| b\n| c\n: 1\n@ one-1-2.html\n"
         ": [image/svg+xml]\n@ one-1-3.svg\n: [image/svg+xml]\n@ one-1-4.svg\n"
-        "| end\n| E: a\n: [image/png]\n@ one-1-6.png\n\n"
+        "| end\n| E: at <cell>\n: [image/png]\n@ one-1-6.png\n\n"
         ">>> y\n# needs 1\n~\n\n"
         ">>> z\n# needs 1 2\n!\n| 1\n\n# end\n"
     )

@@ -107,13 +107,6 @@ def test_rounding_is_no_other_output(pinning):
     assert pinning.accepted == "1.0000000"
 
 
-def test_a_measured_output_is_not_pinned_and_may_differ(pinning):
-    pinning.cells = (Cell(1, "x", 10, tags=MEASURED),)
-    pinning.pin("1 s", "2 s")
-    assert pinning.path.exists()
-    assert pinning.accepted is None
-
-
 def test_a_book_with_an_error_changes_no_pin(pinning):
     pinning.errors = [PageError(Path("docs/one.md"), 3, "odd")]
     with pytest.raises(BookError, match="odd"):

@@ -77,11 +77,3 @@ def test_what_failed_is_one_line_and_the_whole_is_in_a_file(work, error, said):
     assert "Traceback" in (work / "traceback.txt").read_text()
     render(work)
     assert not (work / "traceback.txt").exists()
-
-
-def test_a_full_disk_is_the_disks_own_to_say(work):
-    def full() -> bool:
-        raise OSError(28, "No space left on device")
-
-    with pytest.raises(OSError, match="No space"):
-        render(work, full)

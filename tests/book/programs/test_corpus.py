@@ -18,7 +18,9 @@ from types import ModuleType
 
 import pytest
 
-from executed_book.programs import NoFaithfulProgram, Page, Programs, SourceCell
+from executed_book.programs.cells import SourceCell
+from executed_book.programs.slicing import NoFaithfulProgram, Page
+from executed_book.programs.text import Programs
 from tests.book.programs import harness, random_pages
 
 pytestmark = pytest.mark.usefixtures("ready_workers")

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from executed_book.reading.chapters import Reading, docname_of, read_page
+from executed_book.reading.chapters import Reading, read_page
 from executed_book.settings import Settings
 
 FRONT = "---\nfile_format: mystnb\n---\n"  # three lines
@@ -51,12 +51,6 @@ def test_values_belong_to_the_cell_above_them(tmp_path):
     assert second.values == ()
 
 
-def test_sentences_are_read_on_pages_of_either_kind(tmp_path):
-    for text in ("Every one. {check}`a`\n", FRONT + "Every one. {check}`a`\n"):
-        [sentence] = read(tmp_path, text).sentences
-        assert (sentence.text, sentence.checks) == ("Every one.", ("a",))
-
-
 def test_a_cell_may_stand_in_a_file_of_its_own(tmp_path):
     (tmp_path / "cell.py").write_text("x = 3\n\n")
     text = FRONT + "```{code-cell}\n:load: cell.py\n```\n"
@@ -71,17 +65,6 @@ def test_a_cell_may_stand_in_a_file_of_its_own(tmp_path):
             "name a file by its path from this page's folder",
         )
     ]
-
-
-def test_a_notebooks_kernel_is_its_writers_own(tmp_path):
-    cell = {"cell_type": "code", "metadata": {}, "source": ["x = 1\n", "x"]}
-    metadata = {"kernelspec": {"name": "jax-env"}, "title": "T"}
-    text = json.dumps({"nbformat": 4, "cells": [cell], "metadata": metadata})
-    reading = read(tmp_path, text, name="one.ipynb")
-    assert reading.errors == []
-    assert reading.chapter is not None
-    assert reading.chapter.metadata == {"title": "T"}
-    assert reading.chapter.cells[0].source == "x = 1\nx"
 
 
 def test_a_page_in_another_language_is_refused_with_a_way_to_show_it(tmp_path):
@@ -102,7 +85,3 @@ def test_a_text_that_is_known_is_not_read_from_the_file(tmp_path):
     assert chapter.title == "Known"
     [error] = read_page(path, Settings(tmp_path, tmp_path)).errors
     assert error.message == "cannot be read: No such file or directory"
-
-
-def test_the_name_of_a_page(tmp_path):
-    assert docname_of(tmp_path / "a" / "b.c.md", tmp_path) == "a/b.c"

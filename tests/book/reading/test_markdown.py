@@ -2,7 +2,7 @@
 
 import pytest
 
-from executed_book.reading.markdown import SPAN, directive_body, running_text, stretches
+from executed_book.reading.markdown import SPAN, running_text, stretches
 
 
 def apart(text: str, first: int = 1) -> list[tuple[str, str, int]]:
@@ -81,11 +81,6 @@ def test_a_cell_of_a_table_has_the_line_of_its_row():
         (4, "e"),
         (4, "f"),
     ]
-
-
-def test_the_body_of_a_directive():
-    assert directive_body(":class: a\n\nB\nC\n") == ("B\nC", {"class": "a"}, 2)
-    assert directive_body("B\n") == ("B", {}, 0)
 
 
 @pytest.mark.parametrize(

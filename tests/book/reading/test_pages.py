@@ -9,8 +9,6 @@ from executed_book.errors import PageError
 from executed_book.reading.pages import find_pages, read_pages
 from executed_book.settings import Settings
 
-from ..made import find_chapters
-
 CHAPTER = "---\nfile_format: mystnb\n---\n# One\n"
 
 
@@ -48,10 +46,9 @@ def test_patterns_are_sphinxs(source):
 
 def test_only_pages_that_execute_are_chapters(source):
     (source / "b.md").write_text("# Text\n")
-    chapters = find_chapters(source / "a") + find_chapters(source / "_pages")
-    assert [chapter.docname for chapter in chapters] == ["x", "y", "c"]
-    readings = read_pages(book(source, "_*", "a"))
-    assert [reading.chapter for reading in readings] == [None]
+    readings = read_pages(book(source, "_build"))
+    chapters = [reading.chapter and reading.chapter.docname for reading in readings]
+    assert chapters == ["_pages/c", "a/x", "a/y", None]
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,19 @@
 """What a worker says of a chapter becomes its run, or one error at a line."""
 
 import io
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from executed_book.model import to_plain
 from executed_book.running.chapters import ChapterTask
 from executed_book.running.progress import Progress
 from executed_book.settings import Settings
 
-from ..made import chapter
+from ..made import chapter, gave
 
 
 @pytest.mark.parametrize(
@@ -29,3 +31,31 @@ def test_a_chapter_that_does_not_even_begin_is_told_at_its_first_line(status, ca
     [error] = task.errors
     said = f"the chapter killed its process ({cause})"
     assert (error.line, error.message) == (1, said)
+
+
+def test_each_message_sets_the_limit_anew(monkeypatch):
+    made = chapter("x", "y")
+    settings = Settings(Path("docs"), Path("cache"), cell_seconds=5)
+    task = ChapterTask(made, settings, Progress(io.StringIO()), lambda *_: None)
+    for clock, message in enumerate(
+        [{"at": "begin", "pid": 1}, *({"at": "cell", "number": n} for n in (1, 2))]
+    ):
+        monkeypatch.setattr(time, "monotonic", lambda clock=clock: float(clock))
+        task.hear(message)
+        assert task.deadline == clock + 5
+
+
+def test_a_chapter_that_starts_afresh_forgets_what_it_gave():
+    settings = Settings(Path("docs"), Path("cache"))
+    task = ChapterTask(chapter("x"), settings, Progress(io.StringIO()), lambda *_: None)
+    with task.progress.chapters([task.chapter], {"one"}):
+        for message in (
+            {"at": "cell", "number": 1},
+            {"at": "result", "result": to_plain(gave())},
+            {"at": "afresh", "name": "JAX_ENABLE_X64"},
+        ):
+            task.hear(message)
+        worker: Any = None
+        assert task.ended(worker, 0, late=False) is True
+    assert task.fresh
+    assert task.so_far() is None

@@ -1,34 +1,22 @@
 """Tasks take turns, and who does not end is given up."""
 
 import os
-import socket
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from executed_book.running import pool as module
-from executed_book.running.channel import Channel
 from executed_book.running.pool import Pool, Task
 from executed_book.running.workers import Worker
 
+from .test_workers import Ends
 
-class Stuck:
+
+class Stuck(Ends):
     """Starts a worker that says nothing, and that nobody ends."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
     def start(self, job: Any, fresh: bool = False) -> Worker:
-        ours, self.theirs = socket.socketpair()
-        self.life, life_write = os.pipe()
-        end_read, self.end = os.pipe()
-        return Worker(self.folder, Channel(ours), life_write, end_read)
-
-    def close(self) -> None:
-        self.theirs.close()
-        os.close(self.life)
-        os.close(self.end)
+        return self.worker
 
 
 class Silent(Task):
@@ -50,11 +38,10 @@ def test_who_does_not_even_end_when_it_is_late_is_given_up(tmp_path, monkeypatch
     monkeypatch.setattr(module, "_TO_START", 0.05)
     monkeypatch.setattr(module, "_TO_END", 0.05)
     stuck, task = Stuck(tmp_path / "1"), Silent()
-    stuck.folder.mkdir()
     Pool(stuck, 1).run([task])
     stuck.close()
     assert task.end == (None, True)
-    assert not stuck.folder.exists()
+    assert not stuck.worker.folder.exists()
 
 
 def test_an_interrupt_ends_all_that_run(tmp_path, monkeypatch):
@@ -62,7 +49,6 @@ def test_an_interrupt_ends_all_that_run(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "_TO_START", 0.5)
     monkeypatch.setattr(module, "_TO_END", 0.05)
     stuck, task = Stuck(tmp_path / "1"), Silent()
-    stuck.folder.mkdir()
 
     def interrupt() -> None:
         stuck.theirs.close()
@@ -71,7 +57,7 @@ def test_an_interrupt_ends_all_that_run(tmp_path, monkeypatch):
 
     with pytest.raises(KeyboardInterrupt):
         Pool(stuck, 2, interrupt).run([task])
-    assert not stuck.folder.exists()
+    assert not stuck.worker.folder.exists()
     assert not hasattr(task, "end")
     assert os.read(stuck.life, 1) == b"", "the worker was not let go"
     os.close(stuck.life)

@@ -22,6 +22,10 @@ def test_programs_run_apart_and_as_main_modules():
             "import os, sys\nprint(sorted(os.listdir()), sys.argv)",
             "import atexit\natexit.register(print, 'at exit')\nraise SystemExit(3)",
             "import pickle\nclass A:\n    pass\nprint(pickle.loads(pickle.dumps(A)))",
+            "raise SystemExit",
+            "import sys\nsys.exit('no')",
+            "raise KeyboardInterrupt",
+            "raise ValueError('\\ud800 é')",
         ]
     )
     assert [r.shown for r in runs] == [
@@ -31,7 +35,11 @@ def test_programs_run_apart_and_as_main_modules():
         "['program.py'] ['program.py']",
         "at exit\n(ended with status 3)",
         "<class '__main__.A'>",
+        *("", "(ended with status 1)"),
+        *("KeyboardInterrupt: ", "ValueError: \ud800 é"),
     ]
+    assert runs[7].stderr == "no\n"
+    assert all("executed_book" not in run.stderr for run in runs), "no frame of ours"
 
 
 def test_a_traceback_has_its_ordinary_form():

@@ -13,7 +13,7 @@ import pytest
 from executed_book.book import Book, ExecutedPage
 from executed_book.checking.receipts import Counts
 from executed_book.programs.snippets import Snippets
-from executed_book.reading.chapters import Reading, read_page
+from executed_book.reading.chapters import read_page
 from executed_book.settings import Settings
 from executed_book.showing.extension import ChapterFailure, Showing
 
@@ -60,16 +60,6 @@ def showing(tmp_path: Path) -> Showing:
     return made
 
 
-def test_another_extension_may_change_the_text_and_not_the_code(showing):
-    made = showing.notebook("one", TEXT.replace("# One", "# Two\n\nMore."))
-    assert made is not None
-    assert made["cells"][0]["source"] == "# Two\n\nMore."
-    assert made["cells"][1]["outputs"] == [printed("a\n")]
-    for other in (TEXT.replace("x = 1", "x = 2"), TEXT.replace("`x`", "`x + 1`"), ""):
-        with pytest.raises(ChapterFailure, match="other cells than its file has"):
-            showing.notebook("one", other)
-
-
 def test_what_is_not_executed_is_shown_as_it_stands(showing, tmp_path):
     page = tmp_path / "docs" / "left.md"
     made = showing.unexecuted(page, TEXT)
@@ -113,17 +103,6 @@ def test_a_page_that_an_older_file_replaces_is_read_anew(showing):
     os.utime(env.doc2path("one"), (1e9, 1e9))
     assert outdated(showing, env) == ["one"]
     assert outdated(showing, env) == []
-
-
-def test_pages_that_quote_counts_follow_them(showing):
-    settings = Settings(Path("docs"), Path("cache"))
-    text = Reading(Path("docs/counts.md"), settings, has_counts=True)
-    env = reading(showing)
-    showing.book.texts = [text]
-    assert outdated(showing, env) == ["counts", "one"]
-    assert outdated(showing, env) == []
-    showing.book.counts = Counts(4)
-    assert outdated(showing, env) == ["counts"]
 
 
 def offered(showing: Showing, docname: str, body: str | None) -> dict[str, Any]:

@@ -10,9 +10,10 @@ import pytest
 from executed_book.book import ExecutedPage
 from executed_book.checking.elsewhere import Record
 from executed_book.model import Cell, Prose, Sentence
-from executed_book.programs import Page, Programs
 from executed_book.programs.cells import SourceCell
+from executed_book.programs.slicing import Page
 from executed_book.programs.snippets import Snippets
+from executed_book.programs.text import Programs
 from executed_book.showing.notebook import notebook_of, stored_notebook
 
 from ..made import GPU, chapter, executed, gave, printed, shown

@@ -3,7 +3,6 @@
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
 from docutils import nodes
 from docutils.utils import new_document
 
@@ -149,36 +148,8 @@ def applied(*parts: nodes.Node) -> nodes.document:
     return document
 
 
-def test_a_check_shows_what_it_holds_right_below_its_code():
-    made = cell(RECEIPT)
-    applied(made)
-    source, note, _ = made.children
-    assert source["ids"] == ["check-a"]
-    assert note["classes"] == ["receipt-note", "no-search"]
-    html = note.children[0].astext()
-    assert '<span class="measured">now</span> on cpu &lt;1&gt;. It holds:' in html
-    assert '<li><a href="#claim-a">x &lt; 1.</a></li>' in html
-
-
 def test_a_check_whose_code_is_not_shown_has_its_place_itself():
     made = cell(RECEIPT, has_source=False)
     applied(made)
     assert made["ids"] == ["check-a"]
     assert made.children[0]["classes"][0] == "receipt-note"
-
-
-@pytest.mark.parametrize("receipt", [None, {}])
-def test_other_cells_are_left_alone(receipt):
-    made = cell(receipt)
-    applied(made)
-    assert len(made.children) == 2
-
-
-def test_no_line_begins_with_a_tick():
-    [tick] = Reading().ask(CheckRole(), "a")
-    other = tick.deepcopy()
-    paragraph = nodes.paragraph("", "", nodes.Text("It is.  "), tick)
-    at_start = nodes.paragraph("", "", other, nodes.Text(" So. "))
-    applied(paragraph, at_start)
-    assert paragraph.children[0].astext() == "It is.\N{NO-BREAK SPACE}"
-    assert at_start.children[1].astext() == " So. "

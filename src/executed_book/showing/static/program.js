@@ -121,11 +121,6 @@
     });
   }
 
-  function start() {
-    document.querySelectorAll(".program-holder").forEach(wire);
-  }
-
   globalThis.codeTools = { copyButton, toolsOf };
-  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
-  else start();
+  document.querySelectorAll(".program-holder").forEach(wire); // the script is deferred
 })();

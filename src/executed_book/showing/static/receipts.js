@@ -179,9 +179,5 @@
     addEventListener("resize", () => open && place(open.tick, open.panel));
   }
 
-  if (document.readyState === "loading") {
-    document.addEventListener("DOMContentLoaded", wire);
-  } else {
-    wire();
-  }
+  wire(); // the script is deferred: the page is there
 })();
