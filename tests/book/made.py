@@ -13,21 +13,11 @@ from executed_book.model import (
     Provenance,
     Run,
 )
-from executed_book.reading.chapters import read_page
-from executed_book.reading.pages import find_pages
-from executed_book.settings import Settings
 
 CPU = Provenance("cpu", "cpu", 1, "0.12.0", "0.12.0", "3.13.1")
 GPU = Provenance(
     "gpu", "NVIDIA H200", 1, "0.12.0", "0.12.0", "3.12.3", "570.1", "2001-02-03"
 )
-
-
-def find_chapters(source: Path) -> list[Chapter]:
-    """Every page below a folder that executes."""
-    settings = Settings(source, source)
-    readings = (read_page(path, settings) for path in find_pages(settings))
-    return [r.chapter for r in readings if r.chapter is not None]
 
 
 def chapter(*cells: Cell | str, **fields: Any) -> Chapter:
