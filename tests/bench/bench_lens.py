@@ -55,6 +55,26 @@ def of_flax(differentiate: bool) -> Case:
     return (jax.grad(step) if differentiate else step), (params, x)
 
 
+def of_layers(count: int) -> Case:
+    """The gradient of a step with so many of Flax's layers, one after the other."""
+    from flax import linen
+
+    class Deep(linen.Module):
+        @linen.compact
+        def __call__(self, x):
+            for _ in range(count):
+                x = x + linen.gelu(linen.Dense(WIDTH)(linen.LayerNorm()(x)))
+            return x
+
+    model, x = Deep(), spec(32, WIDTH)
+    params = jax.eval_shape(model.init, jax.random.key(0), x)
+
+    def step(params, x):
+        return jnp.mean(model.apply(params, x) ** 2)
+
+    return jax.grad(step), (params, x)
+
+
 def of_diffrax() -> Case:
     """The gradient of a differential equation's solution."""
     import diffrax
@@ -76,6 +96,7 @@ def cases() -> dict[str, Case]:
         "1000 equations": (thousand, (spec(16),)),
         "Flax block": of_flax(differentiate=False),
         "its gradient": of_flax(differentiate=True),
+        "48 Flax layers": of_layers(48),
         "Diffrax gradient": of_diffrax(),
     }
 

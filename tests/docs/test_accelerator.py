@@ -26,7 +26,6 @@ NOT_SIMULATED = {"devices/pallas", "tracing/ahead-of-time"}
 #: Sizes that are made for a fast device, with those that do here.
 SIZES = {
     "devices/performance": (("2**27", "2**20"), ("else 8192", "else 512")),
-    "finding-out/profiling": (("else 8000", "else 1000"),),
 }
 
 DEVICE = {
