@@ -14,8 +14,8 @@ RULES = {
     "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"],
     "rules": {"color-contrast": {"enabled": False}},
 }
-#: What of that another width may change; what another theme may is the style sheet's.
-OF_LAYOUT = {"runOnly": ["scrollable-region-focusable"]}
+#: What of that another width or another theme may change.
+OF_LAYOUT = {"runOnly": ["link-in-text-block", "scrollable-region-focusable"]}
 
 #: How a page is looked at, one after the other in one tab: each theme and each width.
 LOOKS = (("light", 1280), ("dark", 390))

@@ -169,6 +169,7 @@ def by_run(events: Sequence[_Event], calls: int) -> dict[Any, dict[str, float]]:
 
 
 def _events(path: Path) -> Iterator[_Event]:
+    """The instructions that ran while a profile was made."""
     with warnings.catch_warnings():
         # Of the reader's own types, on some versions of Python.
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -181,5 +182,4 @@ def _events(path: Path) -> Iterator[_Event]:
                     name, run = stats.get("hlo_op"), stats.get("run_id")
                     if name and (is_gpu or run is not None):
                         plain = _equations.plain_name(str(name))
-                        run = None if is_gpu else run
                         yield event.start_ns, plain, run, event.duration_ns * 1e-9

@@ -51,7 +51,7 @@ class Namer:
         return " ".join(f"{self.name(var)}:{self.type(var)}" for var in variables)
 
     def type(self, var: Any) -> str:
-        """A variable's type, as :func:`type_of` writes it, once for each variable."""
+        """A variable's type, which is written once for all that share its aval."""
         aval = var.aval
         if id(aval) not in self._types:
             self._types[id(aval)] = aval, type_of(var)
