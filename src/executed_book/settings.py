@@ -2,12 +2,12 @@
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from .errors import BookError
+from .errors import BookError, did_you_mean
 from .figures import Style, light_style
 
 #: What the rules ask of a book that chooses them, by name.
@@ -38,6 +38,19 @@ class Option:
 
 
 PREFIX = "executed_book_"
+
+#: Options of what pages offer, each with its default, and what Sphinx makes anew if it
+#: has changed.
+OFFERING: dict[str, tuple[Any, Literal["env", "html"]]] = {
+    "asks": ("", "env"),
+    "colab": ("", "html"),
+    "install_also": ({}, "html"),
+    "install_line": ("", "html"),
+    "offer_also": ({}, "html"),
+}
+
+#: What MyST-NB's `execution_mode` may be: `off` runs no page, and any other each page.
+MODES = ("off", "auto", "force", "cache", "inline")
 
 
 def _accepted(value: Any, is_valid: bool) -> Any:
@@ -117,6 +130,19 @@ OPTIONS = (
         " has a twin for a dark theme",
     ),
 )
+
+
+def check_names(names: Iterable[str]) -> None:
+    """Refuse an option that is called like ours and is none.
+
+    Raises:
+        BookError: it names the option, and the one that may have been meant.
+    """
+    known = [PREFIX + n for n in (*(option.name for option in OPTIONS), *OFFERING)]
+    for name in names:
+        if name.startswith(PREFIX) and name not in known:
+            hint = did_you_mean(name, known)
+            raise BookError(f"there is no option {name}\n    → {hint}correct it")
 
 
 def _cores() -> int:
@@ -233,7 +259,13 @@ def settings_of(
             f"conf.py: {', '.join(other)} in nb_custom_formats or source_suffix; only"
             " .md and .ipynb run\n    → convert these pages with jupytext"
         )
-    if get("nb_execution_mode") == "off":
+    mode = get("nb_execution_mode")
+    if mode is not None and mode not in MODES:
+        raise BookError(
+            f"conf.py: nb_execution_mode is {mode!r}\n"
+            f"    → it is one of {', '.join(MODES)}"
+        )
+    if mode == "off":
         settings["not_executed"] = ("**",)
     return Settings(source, **{"cache": usual_cache, **settings, **more})
 

@@ -63,7 +63,8 @@ def test_what_no_notebook_can_hold_is_the_cells_failure(book):
         "from IPython.display import display",
         "display({'text/plain': 'x', 'application/json': {1j}}, raw=True)",
     )
-    book.chapter("two", "import json\njson.dumps = None", "assert json.dumps is None")
+    patched = "import json\njson.dumps = json.loads = None"
+    book.chapter("two", patched, "assert json.dumps is json.loads is None")
     book.chapter("three", "get_ipython().compile = None", "1")
     said = book.refused("execute")
     assert "one.md:13: cell 2 raised TypeError" in said

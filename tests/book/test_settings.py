@@ -86,3 +86,9 @@ def test_pages_of_another_format_are_refused_and_not_left_out(tmp_path):
 )
 def test_a_limit_of_myst_nb_holds_unless_ours_is_set(tmp_path, options, seconds):
     assert from_conf(tmp_path, **options).cell_seconds == seconds
+
+
+@pytest.mark.parametrize("mode", ["offf", "OFF", True])
+def test_a_mode_of_execution_that_myst_nb_does_not_have_is_refused(tmp_path, mode):
+    with pytest.raises(BookError, match=r"nb_execution_mode is .*\n.*one of off, auto"):
+        from_conf(tmp_path, nb_execution_mode=mode)

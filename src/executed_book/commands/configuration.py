@@ -10,7 +10,7 @@ from sphinx.errors import SphinxError
 from sphinx.util.tags import Tags
 
 from ..errors import BookError, PageError
-from ..settings import Settings, from_text, settings_of
+from ..settings import Settings, check_names, from_text, settings_of
 
 
 def read_settings(
@@ -21,8 +21,8 @@ def read_settings(
     `overrides` are options given on the command line; `more` are settings.
 
     Raises:
-        BookError: there is no `conf.py`, or it cannot be read, or an option in it has
-            a value that it may not have.
+        BookError: there is no `conf.py`, or it cannot be read, or an option of ours is
+            unknown or has a value that it may not have.
     """
     if not (config / "conf.py").is_file():
         raise BookError(
@@ -32,6 +32,7 @@ def read_settings(
         config_read = Config.read(config, overrides={}, tags=Tags())
     except SphinxError as error:
         raise _mistake(config / "conf.py", error.__cause__ or error) from None
+    check_names([*config_read._raw_config, *overrides])
 
     def get(name: str) -> Any:
         if name in overrides:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from executed_book.commands.configuration import read_settings
-from executed_book.errors import PageError
+from executed_book.errors import BookError, PageError
 from executed_book.settings import Settings
 
 
@@ -55,3 +55,12 @@ def test_a_conf_that_cannot_be_read_is_told_at_its_line(
     assert words in error.message
     assert "\n" not in error.message
     assert way_out in error.hint
+
+
+@pytest.mark.parametrize("overrides", [{}, {"executed_book_memroy": "3"}])
+def test_an_option_that_there_is_not_is_refused_before_anything_runs(
+    tmp_path, overrides
+):
+    text = "" if overrides else "executed_book_memroy = 3"
+    with pytest.raises(BookError, match=r"no option executed_book_memroy\n.*_memory'"):
+        read(tmp_path, text, **overrides)

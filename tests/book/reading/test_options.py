@@ -112,6 +112,15 @@ def test_what_is_asked_of_the_whole_book_says_where():
     assert error.hint == "write 'nb_execution_in_temp = True' in conf.py"
 
 
+@pytest.mark.parametrize("mode", ["offf", True, None, 3, ["off"]])
+def test_a_mode_that_myst_nb_does_not_have_is_refused(mode):
+    text = "---\nfile_format: mystnb\nmystnb: x\n---\n"
+    found, [error] = page_options({"mystnb": {"execution_mode": mode}}, text, PAGE)
+    assert (found, error.line) == ({}, 3)
+    assert error.message == f"'execution_mode' is {mode!r}"
+    assert error.hint == "it is one of off, auto, force, cache, inline"
+
+
 def options(is_strict: bool = True, **said: Any) -> tuple[dict[str, Any], list[str]]:
     stretch = Stretch("code", "x", 5, fence=4, options=said)
     fields, errors = cell_options(stretch, PAGE, is_strict)
