@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -65,7 +66,11 @@ def _folder(value: Any) -> Path:
 
 def _positive(value: Any) -> Any:
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    return _accepted(value, number and value > 0)
+    return _accepted(value, number and float(value) > 0)
+
+
+def _count(value: Any) -> int:
+    return int(_accepted(value, isinstance(value, int) and _positive(value)))
 
 
 def _rules(value: Any) -> frozenset[str]:
@@ -108,7 +113,7 @@ OPTIONS = (
     Option("cell_seconds", _positive, "how many seconds one cell may run"),
     Option(
         "output_limit",
-        _positive,
+        _count,
         "how many characters a cell may print; it may show fifty times as many bytes of"
         " images",
     ),
@@ -241,9 +246,9 @@ def settings_of(
     values = [(option, get(PREFIX + option.name)) for option in OPTIONS]
     settings = {o.name: _read(o, v, config) for o, v in values if v not in (None, "")}
     settings |= {
-        "include": _patterns(get("include_patterns")) or ("**",),
-        "exclude": _patterns(get("exclude_patterns")),
-        "not_executed": _patterns(get("nb_execution_excludepatterns")),
+        "include": _patterns(get, "include_patterns") or ("**",),
+        "exclude": _patterns(get, "exclude_patterns"),
+        "not_executed": _patterns(get, "nb_execution_excludepatterns"),
         "may_fail": _is_set(get("nb_execution_allow_errors")),
     }
     timeout = myst_nb_limit(get("nb_execution_timeout"))
@@ -274,7 +279,7 @@ def _read(option: Option, value: Any, config: Path) -> Any:
     """The value of an option that is set, in the form of the field of `Settings`."""
     try:
         read = option.read(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise BookError(
             f"conf.py: {PREFIX}{option.name} is {value!r}\n    → it is {option.means}"
         ) from None
@@ -320,9 +325,19 @@ def _number(value: Any) -> Any:
         return value
 
 
-def _patterns(value: Any) -> tuple[str, ...]:
-    """A list of texts; a command line gives it as one, with commas."""
-    return tuple(value.split(",") if isinstance(value, str) else value or ())
+def _patterns(get: Callable[[str], Any], name: str) -> tuple[str, ...]:
+    """A list of patterns; a command line gives it as one text, with commas."""
+    from sphinx.util.matching import Matcher  # not in the processes of pages
+
+    value = get(name) or ()
+    try:
+        patterns = _texts(value.split(",") if isinstance(value, str) else value)
+        Matcher(list(patterns))
+    except (TypeError, ValueError, re.error) as error:
+        raise BookError(
+            f"conf.py: {name} is {value!r}: {error}\n    → it is a list of patterns"
+        ) from None
+    return patterns
 
 
 def _is_set(value: Any) -> bool:

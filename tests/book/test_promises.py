@@ -3,6 +3,7 @@
 import re
 import sys
 import zlib
+from pathlib import Path
 
 import pytest
 
@@ -22,6 +23,13 @@ def pinned(book: TinyBook) -> TinyBook:
     conf = book.root / "conf" / "conf.py"
     conf.write_text(conf.read_text() + "executed_book_rules = []\n")
     return book
+
+
+def without_rules(book: TinyBook) -> Path:
+    """Let a book obey no rule; its `conf.py`."""
+    conf = book.root / "conf" / "conf.py"
+    conf.write_text(conf.read_text().replace('"all"', "[]"))
+    return conf
 
 
 # -- outputs
@@ -63,8 +71,9 @@ def test_what_no_notebook_can_hold_is_the_cells_failure(book):
         "from IPython.display import display",
         "display({'text/plain': 'x', 'application/json': {1j}}, raw=True)",
     )
-    patched = "import json\njson.dumps = json.loads = None"
-    book.chapter("two", patched, "assert json.dumps is json.loads is None")
+    # What the process that runs the page needs itself.
+    patched = "import json, time\njson.dumps = json.loads = time.perf_counter = None"
+    book.chapter("two", patched, "assert json.loads is time.perf_counter is None")
     book.chapter("three", "get_ipython().compile = None", "1")
     said = book.refused("execute")
     assert "one.md:13: cell 2 raised TypeError" in said
@@ -109,8 +118,7 @@ def test_a_cell_that_starts_a_task_offers_no_program(book):
         "async def main():\n    return await asyncio.create_task(work())",
         "loop = asyncio.new_event_loop()\nloop.run_until_complete(main())",
     )
-    conf = book.root / "conf" / "conf.py"
-    conf.write_text(conf.read_text().replace('"all"', "[]"))
+    without_rules(book)
     assert "3 programs: 3 held" in book.done("verify")
 
 
@@ -254,6 +262,46 @@ def test_what_a_page_used_has_changed_so_it_runs_again(book):
 
 
 # -- what lies around a build
+
+
+def test_a_page_that_was_changed_while_the_book_was_built_is_not_shown(book):
+    without_rules(book)
+    more = "\n```{code-cell}\nprint(6 * 8)\n```\n"
+    path = book.root / "docs" / "one.md"
+    cell = f"import pathlib\npath = pathlib.Path({str(path)!r})\n"
+    book.chapter("one", f"{cell}path.write_text(path.read_text() + {more!r})")
+    book.index("one")
+    said = book.refused("build")
+    assert "one.md: was changed while the book was built; build again" in said
+    assert not book.site.exists()
+
+
+def test_verify_leaves_files_alone_that_it_did_not_write(book):
+    conf = without_rules(book)
+    conf.write_text(conf.read_text() + 'executed_book_programs = "../docs"\n')
+    book.chapter("one", "print(6 * 7)")
+    data, page = (book.root / "docs" / f"{name}.txt" for name in ("data", "one"))
+    data.write_text("mine")
+    page.write_text("mine")
+    assert "docs/one.txt:1: not a file of verdicts" in book.refused("verify")
+    assert page.read_text() == "mine"
+    page.unlink()
+    assert "1 held" in book.done("verify")
+    assert data.read_text() == "mine"
+
+
+def test_a_sum_of_many_terms_costs_its_page_the_programs_alone(book):
+    terms = " + ".join(["1"] * 2_500)  # Python 3.11 itself gives up at 3,000
+    book.chapter("one", f"print({terms})")
+    book.index("one")
+    said = book.refused("build")
+    assert "cell 1 cannot be copied as a program: the page nests code too dee" in said
+    without_rules(book)
+    book.chapter("two", "print(6 * 7)")
+    book.index("one", "two")
+    assert "1 programs: 1 held" in book.done("verify")
+    book.built()
+    assert "2500" in book.html("one")
 
 
 def test_a_page_that_was_deleted_is_published_no_more(book):

@@ -1,5 +1,6 @@
 """What Sphinx's configuration says that is needed before Sphinx runs."""
 
+import dataclasses
 import traceback
 from collections.abc import Mapping
 from pathlib import Path
@@ -33,6 +34,7 @@ def read_settings(
     except SphinxError as error:
         raise _mistake(config / "conf.py", error.__cause__ or error) from None
     check_names([*config_read._raw_config, *overrides])
+    _check_myst_nb(config_read._raw_config)
 
     def get(name: str) -> Any:
         if name in overrides:
@@ -41,8 +43,23 @@ def read_settings(
             config_read.add(name, None, "", ())
         return config_read[name]
 
-    cache = source.parent / "_build" / "cache"
+    # A book whose pages lie in the folder of the project keeps its runs there as well.
+    project = source if source == Path.cwd() else source.parent
+    cache = project / "_build" / "cache"
     return settings_of(get, source, config, cache, **more)
+
+
+def _check_myst_nb(options: Mapping[str, Any]) -> None:
+    """Refuse what MyST-NB would refuse once all pages have run."""
+    from myst_nb.core.config import NbParserConfig
+
+    names = {field.name for field in dataclasses.fields(NbParserConfig)}
+    given = {n[3:]: value for n, value in options.items() if n.startswith("nb_")}
+    try:
+        NbParserConfig(**{n: given[n] for n in names & given.keys()})
+    except (TypeError, ValueError) as error:
+        what = f"conf.py, in an option of MyST-NB: {error.args[0]}"
+        raise BookError(f"{what}\n    → correct it, or take it out") from None
 
 
 def _mistake(conf: Path, cause: BaseException) -> PageError:

@@ -1,5 +1,6 @@
 """What a page and its cells may say of themselves, and what is wrong with it."""
 
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -126,7 +127,7 @@ def page_options(
     right = (
         (settings is None or isinstance(settings, dict))
         and not set(options) - {"limit", "platform"}
-        and (limit is None or (is_number and limit > 0))
+        and (limit is None or (is_number and (0 < limit < 1e99 or limit == math.inf)))
         and platform in (None, "cpu")
     )
     mode = asked.get("execution_mode", "auto")

@@ -19,7 +19,7 @@ from ..checking.receipts import Counts
 from ..errors import BookError, raise_all
 from ..files import digest, file_digest, write_whole
 from ..model import Chapter
-from ..reading.chapters import read_page
+from ..reading.chapters import decode, read_page
 from ..reading.pages import find_pages
 from ..running.progress import Progress
 from ..settings import (
@@ -217,6 +217,10 @@ class Showing:
             return notebook_of(page, self._setting("asks"))
         now = read_page(chapter.path, self._reading, text).chapter
         if now is None or _code(now) != _code(chapter):
+            if decode(chapter.path) != chapter.text:
+                raise ChapterFailure(
+                    f"{chapter.path}: was changed while the book was built; build again"
+                )
             raise ChapterFailure(
                 f"{chapter.path}: another extension (a 'source-read' handler) gives"
                 " this page other cells than its file has, so they were not executed;"

@@ -58,6 +58,7 @@ def test_empty_cells_are_none():
         (written(cell("heading", "x")), "a cell of type 'heading'"),
         (written({"cell_type": "code"}), "KeyError: 'source'"),
         (written(cell("code", [1])), "TypeError"),
+        (written(cell("code", "'\ud800'")), "UnicodeEncodeError"),
         (written(cell("code", "x"), metadata=3), "TypeError"),
         ("[" * 100_000 + "]" * 100_000, "RecursionError"),
         (written(metadata={"a": [DEEP]}), "deeper than 100 levels"),

@@ -92,6 +92,7 @@ def test_how_a_page_asks_to_be_executed(metadata, limit, platform):
         {"limit": 0},
         {"limit": True},
         {"limit": "60"},
+        {"limit": 10**400},
         {"limits": 60},
         {"platform": "gpu"},
     ],
