@@ -138,7 +138,7 @@ OPTIONS = (
 
 
 def check_names(names: Iterable[str]) -> None:
-    """Refuse an option that is called like ours and is none.
+    """Refuse an option that is called like ours, and that there is not.
 
     Raises:
         BookError: it names the option, and the one that may have been meant.
