@@ -128,6 +128,12 @@ def test_what_is_to_go_on_in_the_background_has_a_way(book):
     assert "start it with subprocess.Popen" in said
 
 
+@pytest.mark.parametrize("cell", ["exit()", "quit()"])
+def test_a_cell_that_ends_python_says_so(book, cell):
+    book.chapter("one", cell)
+    assert "one.md:9: cell 1 raised SystemExit" in book.refused("execute")
+
+
 def test_a_mode_of_tracebacks_may_be_chosen(pinned):
     pinned.chapter(
         "one", "%xmode Minimal", ':raises: "ZeroDivisionError: division by zero"\n1 / 0'

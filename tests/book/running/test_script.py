@@ -54,6 +54,12 @@ def test_a_failure_is_noted_and_printed(tmp_path, capsys, text, said):
     assert said.partition(":")[0] in printed
 
 
+def test_a_failure_is_noted_whatever_the_program_has_replaced(tmp_path, monkeypatch):
+    monkeypatch.setattr(json, "dumps", json.dumps)  # is put back at the end
+    text = "import json\njson.dumps = None\n1 / 0"
+    assert ran(text, tmp_path) == (1, "ZeroDivisionError: division by zero")
+
+
 def test_a_program_is_compiled_by_its_own_rules_alone(tmp_path):
     """It does not inherit this package's `from __future__ import annotations`."""
     text = "def f(x: unknown_name): pass"
