@@ -141,7 +141,7 @@ def check_names(names: Iterable[str]) -> None:
     """Refuse an option that is called like ours, and that there is not.
 
     Raises:
-        BookError: it names the option, and the one that may have been meant.
+        BookError: it names the option, and what may have been meant.
     """
     known = [PREFIX + n for n in (*(option.name for option in OPTIONS), *OFFERING)]
     for name in names:
