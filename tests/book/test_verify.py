@@ -1,5 +1,6 @@
 """What readers take away is run, and what it showed is kept."""
 
+import functools
 import io
 import os
 import time
@@ -108,7 +109,10 @@ def page_offer(
     short = programs.of(len(codes) - 1)
     page = chapter(*codes, path=verdicts.path.with_name("page.md"))
     about = page, page.cells[-1], Promise(short, gives)
-    return Offer(*about, verdicts, lambda: programs, **more)
+    k = len(codes) - 1
+    lengthen = functools.partial(programs.of, k)
+    above = functools.partial(programs.others_above, k)
+    return Offer(*about, verdicts, lengthen, above, **more)
 
 
 #: What no syntax tells: `b` depends on `a`.
@@ -121,7 +125,7 @@ def test_what_fails_is_lengthened_by_the_nearest_statements(opened):
     assert "setattr" not in short
     verify_offers([offer], 1, Progress())
     assert offer.verdict == Verdict(HELD, ((2, 2), (3, 1)), offer.verdict.text)
-    program = offer.with_added(offer.verdict.added)
+    program = offer.lengthen(offer.verdict.added)
     assert "setattr" in program
     assert "x = 1" in program
     assert "import sys" in program
