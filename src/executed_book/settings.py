@@ -334,8 +334,9 @@ def _patterns(get: Callable[[str], Any], name: str) -> tuple[str, ...]:
         patterns = _texts(value.split(",") if isinstance(value, str) else value)
         Matcher(list(patterns))
     except (TypeError, ValueError, re.error) as error:
+        why = f": {error}" if isinstance(error, re.error) else ""
         raise BookError(
-            f"conf.py: {name} is {value!r}: {error}\n    → it is a list of patterns"
+            f"conf.py: {name} is {value!r}{why}\n    → it is a list of patterns"
         ) from None
     return patterns
 
