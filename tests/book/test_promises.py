@@ -296,8 +296,9 @@ def test_verify_leaves_files_alone_that_it_did_not_write(book):
     assert data.read_text() == "mine"
 
 
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="Python itself gives up")
 def test_a_sum_of_many_terms_costs_its_page_the_programs_alone(book):
-    terms = " + ".join(["1"] * 2_500)  # Python 3.11 itself gives up at 3,000
+    terms = " + ".join(["1"] * 3_000)
     book.chapter("one", f"print({terms})")
     book.index("one")
     said = book.refused("build")
@@ -307,7 +308,7 @@ def test_a_sum_of_many_terms_costs_its_page_the_programs_alone(book):
     book.index("one", "two")
     assert "1 programs: 1 held" in book.done("verify")
     book.built()
-    assert "2500" in book.html("one")
+    assert "3000" in book.html("one")
 
 
 def test_a_page_that_was_deleted_is_published_no_more(book):
