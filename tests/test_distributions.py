@@ -16,9 +16,7 @@ SOURCES = {"justafter": ROOT, "executed_book": ROOT / "src" / "executed_book"}
 
 
 @pytest.fixture(scope="module", params=SOURCES)
-def wheel(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[str, Path]:
+def wheel(request, tmp_path_factory) -> tuple[str, Path]:
     """The name of a package and its wheel, built from what stands here."""
     folder = tmp_path_factory.mktemp("wheel")
     subprocess.run(

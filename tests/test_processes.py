@@ -56,9 +56,7 @@ WEEKLY = pytest.mark.weekly
 @pytest.mark.parametrize(
     "count", [2, pytest.param(1, marks=WEEKLY), pytest.param(4, marks=WEEKLY)]
 )
-def test_any_number_of_processes_fits_the_same(
-    example: ModuleType, tmp_path: Path, count: int
-):
+def test_any_number_of_processes_fits_the_same(example, tmp_path, count):
     ended = example.launch(count, example.train, str(tmp_path), limit=LIMIT)
     assert last_lines(ended) == [FITTED] * count
     assert [said[0] for _, said, _ in ended] == [
@@ -117,9 +115,7 @@ def fails(address, count, index):
         raise ValueError("no such file")
 
 
-def test_a_failure_is_told(
-    example: ModuleType, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_failure_is_told(example, capsys, monkeypatch):
     monkeypatch.setattr(example, "train", lambda *_: None)
     monkeypatch.setattr(example, "launch", lambda *_, run=example.launch: run(2, fails))
     with pytest.raises(SystemExit) as ended:

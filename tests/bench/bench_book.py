@@ -120,9 +120,7 @@ def rounds_of(contenders: dict[str, Callable[[], float]], rounds: int) -> dict:
     return times
 
 
-def in_fresh_folder(
-    chapters: list[Chapter], conf: str, plain: bool, build: Callable[[Path], float]
-) -> float:
+def in_fresh_folder(chapters, conf, plain, build) -> float:
     with tempfile.TemporaryDirectory() as name:
         prepare(Path(name), chapters, conf, plain)
         return build(Path(name))

@@ -30,9 +30,7 @@ def chapter(*cells: Cell | str, **fields: Any) -> Chapter:
     return Chapter(**{**given, **fields})
 
 
-def executed(
-    made: Chapter, *results: CellResult, provenance: Provenance = CPU, **fields: Any
-) -> Executed:
+def executed(made, *results, provenance=CPU, **fields) -> Executed:
     """A chapter with what its cells gave, at the beginning of 1970."""
     run = Run(made.docname, 0, provenance, results, **fields)
     return Executed(made, run)

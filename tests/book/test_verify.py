@@ -71,9 +71,7 @@ def opened(tmp_path: Path):
         (Promise("", raises="ValueError"), ran("fine\n"), "was to raise"),
     ],
 )
-def test_what_a_program_does_is_held_against_its_page(
-    promise: Promise, did: Ran, words: str | None
-):
+def test_what_a_program_does_is_held_against_its_page(promise, did, words):
     problem = promise.problem(did)
     if words is None:
         assert problem is None
@@ -95,9 +93,7 @@ def test_a_verdict_is_kept_until_something_changes(opened):
     assert not opened().find(promise)
 
 
-def page_offer(
-    verdicts: Verdicts, codes: list[str], gives: str | None, **more
-) -> Offer:
+def page_offer(verdicts, codes, gives, **more) -> Offer:
     """The program of a page's last cell, on which the slicer has lost its way."""
     programs = Programs(
         Page(

@@ -26,9 +26,7 @@ def build(tmp_path: Path) -> Callable[..., Path]:
     What Sphinx warned of is `build.warnings` then.
     """
 
-    def build(
-        page: str, *extensions: str, options: str = "", builder: str = "html"
-    ) -> Path:
+    def build(page, *extensions, options="", builder="html") -> Path:
         (tmp_path / "conf.py").write_text(
             f"import sys\nsys.path.append({str(CONF)!r})\n"
             f"extensions = {['myst_parser', *extensions]}\n"

@@ -95,9 +95,7 @@ def test_it_is_written_anew_when_a_page_changes_its_uses_and_only_then(book: Pat
     assert again["names"] == first.replace("optax.adam", "optax.sgd")
 
 
-def test_a_name_with_many_uses_has_one_of_them(
-    book: Path, module_of_conf, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_name_with_many_uses_has_one_of_them(book, module_of_conf, monkeypatch):
     monkeypatch.setattr(module_of_conf("names"), "MOST", 1)
     names = listed(build(book)["names"])
     assert names["jax.vmap"] == (

@@ -1,12 +1,11 @@
 """Exercises are unsolved as handed out, and their solutions pass."""
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
-from executed_book.book import Book
 from executed_book.model import Cell, Chapter, Executed
 from executed_book.programs.cells import SourceCell
 from executed_book.programs.slicing import Page
@@ -111,9 +110,7 @@ def unsolved(executed: Executed, verdicts: Verdicts) -> Iterator[Offer]:
 
 
 @pytest.fixture(scope="session")
-def attempts(
-    made: Book, kept: Callable[[str, Executed], Verdicts]
-) -> dict[str, list[Offer]]:
+def attempts(made, kept) -> dict[str, list[Offer]]:
     """All exercises as handed out, checked."""
     found = {
         docname: list(unsolved(executed, kept("exercises", executed)))
@@ -124,8 +121,6 @@ def attempts(
     return found
 
 
-def test_exercises_do_not_pass_their_solutions_checks(
-    attempts: dict[str, list[Offer]], docname: str
-):
+def test_exercises_do_not_pass_their_solutions_checks(attempts, docname):
     problems = [str(offer.error) for offer in attempts.get(docname, []) if offer.error]
     assert not problems, "\n\n".join(problems)

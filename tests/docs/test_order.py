@@ -25,7 +25,6 @@ from executed_book.reading.chapters import decode, read_page
 from executed_book.reading.markdown import (
     LITERAL,
     SPAN,
-    Stretch,
     directive_body,
     stretches,
     tokens_of,
@@ -247,9 +246,7 @@ def _in_full(node: ast.expr, imports: dict[str, str]) -> str | None:
     return ".".join([imports[node.id], *reversed(parts)])
 
 
-def _read_text(
-    piece: Stretch, page: Page, ahead: dict[str, int], imports: dict[str, str]
-) -> dict[str, int]:
+def _read_text(piece, page, ahead, imports) -> dict[str, int]:
     """Add the blocks of a text; what its last mark names, for the cell after it."""
     block: Block | None = None
     for token, line in _said(piece.tokens, piece.first):
@@ -267,9 +264,7 @@ def _read_text(
     return ahead
 
 
-def _said(
-    tokens: list[Token], first: int, level: int = 0
-) -> Iterator[tuple[Token, int]]:
+def _said(tokens, first, level=0) -> Iterator[tuple[Token, int]]:
     """The tokens of running text with their lines, those of directives among them."""
     for token in tokens:
         line = first + (token.map[0] if token.map else 0)
@@ -288,9 +283,7 @@ def _said(
             yield from _said(tokens_of(body), line + 1 + offset, level + 1)
 
 
-def _take(
-    text: str, first: int, block: Block, page: Page, imports: dict[str, str]
-) -> None:
+def _take(text, first, block, page, imports) -> None:
     """Add what one paragraph says to a block."""
     bare = text
     for span in SPAN.finditer(text):

@@ -1,7 +1,6 @@
 """The figures of the studies: a test sees where a line of one is wrong."""
 
 import inspect
-from typing import Any
 
 import pytest
 
@@ -38,14 +37,7 @@ BREAKS = [
 
 @pytest.mark.weekly
 @pytest.mark.parametrize(("name", "right", "wrong", "tests", "test"), BREAKS)
-def test_a_broken_figure_is_seen(
-    name: str,
-    right: str,
-    wrong: str,
-    tests: Any,
-    test: str,
-    monkeypatch: pytest.MonkeyPatch,
-):
+def test_a_broken_figure_is_seen(name, right, wrong, tests, test, monkeypatch):
     program = load(name)
     source = inspect.getsource(program)
     assert source.count(right) == 1

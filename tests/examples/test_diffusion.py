@@ -1,7 +1,5 @@
 """Diffusion: its parts, its evaluation, and what that must not let pass."""
 
-from pathlib import Path
-
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -65,9 +63,7 @@ def evaluated(make, data: tuple) -> dict:
     return program.evaluate(made, LABELS, *data)
 
 
-def test_the_evaluation_passes_real_digits_and_not_what_only_looks_like_them(
-    data: tuple,
-):
+def test_the_evaluation_passes_real_digits_and_not_what_only_looks_like_them(data):
     real, normal, blend, mean = (
         evaluated(make, data) for make in program.MAKERS.values()
     )
@@ -115,9 +111,7 @@ def test_a_choice_is_made_by_validation_digits():
 
 @pytest.mark.weekly
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_at_its_real_size_it_beats_what_a_classifier_lets_pass(
-    seed: int, tmp_path: Path
-):
+def test_at_its_real_size_it_beats_what_a_classifier_lets_pass(seed, tmp_path):
     found = run("diffusion", tmp_path, seed)
     normal, blend, real = (found[name] for name in ("gaussians", "blends", "real"))
     narrow = found["gaussians, narrowed"]

@@ -54,9 +54,7 @@ def test_printed_characters_come_from_the_seed():
     assert 0 <= one.min() < one.max() <= 1
 
 
-def test_the_frozen_encoder_does_not_change_and_a_tuned_one_does(
-    encoder: nnx.Module, written: tuple
-):
+def test_the_frozen_encoder_does_not_change_and_a_tuned_one_does(encoder, written):
     before = program.weights_of(encoder)
     frozen, _ = learned("frozen encoder", encoder, written, 2)
     tuned, _ = learned("fine-tuned", encoder, written, 2)

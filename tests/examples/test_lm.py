@@ -638,9 +638,7 @@ MOMENTS = [
 
 
 @pytest.mark.parametrize("after", MOMENTS)
-def test_terminated_or_killed_it_goes_on_bit_for_bit(
-    after: float, whole: Any, config: Any
-):
+def test_terminated_or_killed_it_goes_on_bit_for_bit(after, whole, config):
     interrupted(config, signal.SIGTERM, after)
     interrupted(config, signal.SIGKILL, after)
     ended(train(config))
@@ -744,9 +742,7 @@ def post(address: str, body: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.weekly
 @pytest.mark.parametrize("layout", ["data", "fsdp", "fsdp+tensor"])
-def test_two_processes_of_four_devices_train_the_same_model(
-    layout: str, whole: Any, config: Any
-):
+def test_two_processes_of_four_devices_train_the_same_model(layout, whole, config):
     places = ["--data", config.data, "--corpus", config.corpus]
     options = ["--output", config.output, "--parallel", layout]
     many = ["--processes", 2, "--devices", 4, "lm.train"]
@@ -971,9 +967,7 @@ def test_a_corpus_of_other_text(config: Any, prepared: dict, tmp_path: Path):
     assert (Path(config.corpus) / "corpus.json").read_bytes() == before
 
 
-def test_a_tokenizer_that_is_not_the_models(
-    config: Any, prepared: dict, tmp_path: Path
-):
+def test_a_tokenizer_that_is_not_the_models(config, prepared, tmp_path):
     from dataclasses import replace
 
     from lm import corpus

@@ -40,9 +40,7 @@ ROWS = {
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_each_is_shown_by_a_command_and_guarded_by_tests(
-    row: str, monkeypatch: pytest.MonkeyPatch
-):
+def test_each_is_shown_by_a_command_and_guarded_by_tests(row, monkeypatch):
     monkeypatch.syspath_prepend(str(EXAMPLES))
     from lm.config import parser
 

@@ -122,9 +122,7 @@ def trained(data: dict, steps: int = 240) -> tuple:
     return done, float(evaluate(state.best, *data["test"])[1])
 
 
-def test_patience_stops_a_training_that_gains_nothing(
-    data: dict, monkeypatch: pytest.MonkeyPatch
-):
+def test_patience_stops_a_training_that_gains_nothing(data, monkeypatch):
     monkeypatch.setattr(program, "PATIENCE", 3)
     # Random labels can be learned by heart, but nothing about others follows.
     noise = np.random.default_rng(0).integers(0, 10, 250).astype(np.int32)

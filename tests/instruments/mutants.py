@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from justafter import Lens, lens
+from justafter import lens
 from justafter._internals import _equations
 from justafter._lens import _hlo
 
@@ -145,9 +145,7 @@ def prints(text: str) -> Prints:
     return Prints(alone, [mark(one.raw.name) for one in steps])
 
 
-def contradictions(
-    fn: Callable[..., Any], args: tuple[Any, ...], most: int = 10_000
-) -> tuple[int, list[str]]:
+def contradictions(fn, args, most=10000) -> tuple[int, list[str]]:
     """How many equations were exchanged, and the links that this proves wrong."""
     view = lens(fn, *args)
     traced = jax.jit(lambda *args: fn(*args)).trace(*args)
@@ -176,9 +174,7 @@ def contradictions(
     return tried, wrong
 
 
-def _held(
-    view: Lens, index: int, links: set[int], known: Prints, now: Prints
-) -> Iterator[str]:
+def _held(view, index, links, known, now) -> Iterator[str]:
     eqn = view.equations[index]
     gone = Counter(known.alone) - Counter(now.alone)
     changed = {k for k, one in enumerate(known.alone) if gone[one]}

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -549,9 +549,7 @@ def test_nothing_of_jax_stays_changed(use, where):
     assert state_of_jax() == before
 
 
-def interrupted(
-    call: Callable[[], object], at: int, lines_of: Sequence[str] = ()
-) -> int:
+def interrupted(call, at, lines_of=()) -> int:
     """Interrupt a call where the package enters its `at`-th function, as signals do.
 
     Of the functions in `lines_of`, the `at`-th line is interrupted instead. Returns how

@@ -20,7 +20,6 @@ from executed_book.commands.releases import (
 )
 from executed_book.model import Provenance
 
-from ..conftest import TinyBook
 from ..made import CPU, chapter
 
 OTHER = dataclasses.replace(CPU, jax="0.11.2", date="2001-02-03")
@@ -96,9 +95,7 @@ def test_the_accepted_outputs_are_no_other_release(tmp_path):
     assert compare(tmp_path, store(tmp_path, CPU, stored("1")), [chapter("x")]) is None
 
 
-def test_the_page_shows_every_release_that_was_recorded_the_newest_first(
-    book: TinyBook,
-):
+def test_the_page_shows_every_release_that_was_recorded_the_newest_first(book):
     (book.root / "outputs" / "cells").mkdir(parents=True)
     book.chapter("one", "print('same')", "y = 2\nprint('changes')", "1 / 1", "'```'")
     book.index("one", "releases")
