@@ -83,6 +83,13 @@ VARIANTS = {
 }
 
 
+def options_of(config: dict[str, Any]) -> list[str]:
+    """The options of a command line that set these values."""
+    return [
+        word for name, value in config.items() for word in (f"--{name}", str(value))
+    ]
+
+
 def layouts(**variables: str) -> dict[str, Any]:
     """For each variant the losses of three steps, bytes and collectives."""
     env = {**os.environ, "JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": "8"}
@@ -113,12 +120,10 @@ def processes() -> dict[str, Any]:
         folder, found = Path(place), {}
         data = folder / "text"
         copy_small_modules(data)
-        places = ["--data", str(data), "--corpus", str(folder / "corpus")]
-        sizes = [word for name, x in TINY.items() for word in (f"--{name}", str(x))]
 
         def start(run: str, count: int, devices: int) -> list[subprocess.Popen]:
-            options = [*sizes, *places, "--output", str(folder / run)]
-            arguments = [*options, "--parallel", "fsdp"]
+            places = {"data": data, "corpus": folder / "corpus", "output": folder / run}
+            arguments = options_of({**TINY, **places, "parallel": "fsdp"})
             return launch.start(count, devices, "lm.train", arguments)
 
         def losses(run: str) -> list[float]:
@@ -284,7 +289,8 @@ def lines(each: Iterable[str]) -> str:
     return "".join(f"    {line}\n" for line in each).replace("'", '"')
 
 
-def text_of(rows: list[list[str]]) -> str:
+def text_of(rows: list[list[Any]]) -> str:
+    """Comma-separated values."""
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows(rows)
     return out.getvalue()
@@ -297,8 +303,8 @@ def keep(runs: list[Path]) -> None:
     text = json.loads(path.read_text())
     text["files"] = {part: len(names) for part, names in text["files"].items()}
     found = {name: without_places(run) for name, run in found.items()}
-    kept = ("files", "bytes", "tokens", "shares in passages of the training text")
-    text = {name: text[name] for name in kept}
+    names = ("files", "bytes", "tokens", "shares in passages of the training text")
+    text = {name: text[name] for name in names}
     store("runs", {"baselines": baselines(runs[0]), "text": text, "runs": found})
 
 
@@ -331,6 +337,10 @@ def foretell(runs: list[Path], weights: int, tokens_of_next: int) -> None:
     store("prediction", {"operations": count, "bits a byte": bits})
 
 
+def kept(name: str) -> Any:
+    return json.loads((FOLDER / f"{name}.json").read_text())
+
+
 def store(name: str, value: Any) -> None:
     FOLDER.mkdir(exist_ok=True)
     (FOLDER / f"{name}.json").write_text(json.dumps(value, indent=1) + "\n")
@@ -347,8 +357,7 @@ def main() -> None:
         case ["speed"]:
             store("speed", bench_lm.measure(9))
         case ["baselines", run]:
-            kept = json.loads((FOLDER / "runs.json").read_text())
-            store("runs", kept | {"baselines": baselines(Path(run))})
+            store("runs", kept("runs") | {"baselines": baselines(Path(run))})
         case ["gpu", device, run]:
             store("gpu", {"device": device, **without_places(measured(Path(run)))})
         case ["predict", weights, count, *names]:
@@ -363,9 +372,6 @@ def tables() -> dict[str, str]:
     """The tables and pictures that follow from what is kept."""
 
     from tests.bench import bench_lm
-
-    def kept(name: str) -> Any:
-        return json.loads((FOLDER / f"{name}.json").read_text())
 
     runs = kept("runs")
     return {
