@@ -17,7 +17,6 @@ SOURCES = {"justafter": ROOT, "executed_book": ROOT / "src" / "executed_book"}
 
 @pytest.fixture(scope="module", params=SOURCES)
 def wheel(request, tmp_path_factory) -> tuple[str, Path]:
-    """The name of a package and its wheel, built from what stands here."""
     folder = tmp_path_factory.mktemp("wheel")
     subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)],

@@ -34,7 +34,6 @@ NAMES_PATHS = ("src/executed_book/", "tests/")
 
 
 def tracked() -> list[str]:
-    """Every file that git tracks."""
     if not (ROOT / ".git").exists():
         pytest.skip("not a git checkout, so what is tracked cannot be told")
     command = ["git", "-c", f"safe.directory={ROOT}", "ls-files", "-z"]
@@ -45,14 +44,12 @@ def tracked() -> list[str]:
 
 
 def locked(lock: Path) -> list[tuple[Requirement, list[str]]]:
-    """Each locked requirement with its hashes."""
     lines = lock.read_text().replace("\\\n", " ").splitlines()
     entries = [line.split("--hash=") for line in lines]
     return [(Requirement(entry), hashes) for entry, *hashes in entries]
 
 
 def group(name: str) -> list[str]:
-    """The requirements of a dependency group, with the groups that it includes."""
     entries = []
     for entry in PYPROJECT["dependency-groups"][name]:
         included = isinstance(entry, dict) and group(entry["include-group"])
@@ -61,7 +58,6 @@ def group(name: str) -> list[str]:
 
 
 def wanted(lock: Path) -> list[Requirement]:
-    """What pyproject.toml asks of this lock."""
     name = lock.stem.removeprefix("requirements-")
     entries = group(name)
     if name in {"docs", "tests"}:

@@ -68,7 +68,6 @@ def plain_page(text: str) -> str:
 
 
 def prepared(folder: Path, chapters: list[Chapter], conf: str) -> Path:
-    """A project folder with the chapters and a page that lists them."""
     for chapter in chapters:
         path = folder / "docs" / f"{chapter.docname}.md"
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -24,20 +24,16 @@ Case = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
 def spec(*shape: int) -> jax.ShapeDtypeStruct:
-    """Describe a float32 array."""
     return jax.ShapeDtypeStruct(shape, "float32")
 
 
 def thousand(x):
-    """A function of a thousand equations."""
     for _ in range(500):
         x = jnp.sin(x) * 1.5
     return x
 
 
 class Block(linen.Module):
-    """A block of a transformer."""
-
     @linen.compact
     def __call__(self, x):
         h = linen.LayerNorm()(x)
@@ -47,8 +43,6 @@ class Block(linen.Module):
 
 
 class Deep(linen.Module):
-    """48 layers, one after the other."""
-
     @linen.compact
     def __call__(self, x):
         for _ in range(48):
@@ -64,7 +58,6 @@ def of_flax(model: linen.Module, *rows: int, wrap: Callable = jax.grad) -> Case:
 
 
 def end(y):
-    """The end of a differential equation's solution."""
     term = diffrax.ODETerm(lambda t, y, args: -y)
     control = diffrax.PIDController(rtol=1e-3, atol=1e-3)
     times = (0.0, 1.0, 0.1)
@@ -83,7 +76,6 @@ CASES: dict[str, Callable[[], Case]] = {
 
 
 def seconds(call: Callable[[], Any]) -> tuple[float, Any]:
-    """Time one call."""
     start = time.perf_counter()
     result = call()
     return time.perf_counter() - start, result

@@ -174,7 +174,6 @@ def refused(said: Said, source: str) -> dict[str, str]:
 
 
 def failed_there(said: Said, folder: Path, source: str) -> list[str]:
-    """The pages whose execution failed in MyST-NB."""
     start = re.escape(f"{(folder / source).resolve()}/")
     # A path may be broken by the color of the warning.
     line = re.compile(
@@ -246,7 +245,6 @@ def seconds_of_pages(said: Said, without: Iterable[str] = ()) -> dict[str, float
 
 
 def must(said: Said) -> Said:
-    """What a command said that has to end well."""
     if said.status:
         raise SystemExit(said.text)
     return said

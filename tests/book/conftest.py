@@ -46,7 +46,6 @@ kernelspec: {name: python3}
 
 
 def on_a_device(**how: object) -> dict[str, str]:
-    """The environment of a machine with a simulated accelerator."""
     simulated = str(Path(__file__).parents[1] / "simulated")
     folders = filter(None, [simulated, os.environ.get("PYTHONPATH")])
     return {
@@ -82,7 +81,6 @@ class TinyBook:
         return self.root / "_build" / "cache"
 
     def page(self, name: str, text: str) -> None:
-        """Write a plain page."""
         path = self.root / "docs" / f"{name}.md"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(dedent(text), "utf-8")
@@ -192,7 +190,6 @@ def started_with(variable: str, value: str) -> list[int]:
 
 
 def new_book(root: Path) -> TinyBook:
-    """An empty book with a configuration."""
     (root / "docs").mkdir(parents=True)
     (root / "conf").mkdir()
     (root / "conf" / "conf.py").write_text(CONF)
@@ -200,7 +197,6 @@ def new_book(root: Path) -> TinyBook:
 
 
 def copy_of(book: TinyBook, root: Path) -> TinyBook:
-    """A copy of a book, with what has been executed of it."""
     shutil.copytree(book.root, root, dirs_exist_ok=True)
     return TinyBook(root)
 

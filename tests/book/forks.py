@@ -111,7 +111,6 @@ class _Server:
 
 
 def _start_server(link, run, environment, without=()) -> _Server:
-    """Fork the server from this process, which is itself a fork."""
     fork = multiprocessing.get_context("fork")
     process = fork.Process(target=_serve, args=(link, run, environment, without))
     process.start()

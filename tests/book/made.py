@@ -59,12 +59,10 @@ def figure(svg: str = "<svg/>") -> Output:
 
 
 def gave(*outputs: Output, **fields: Any) -> CellResult:
-    """What a cell gave."""
     return CellResult(outputs, **fields)
 
 
 def raised(kind: str = "ValueError", message: str = "bad", line: int = 1) -> CellResult:
-    """What a cell gave that raised."""
     traceback = f"Traceback\n{kind}: {message}"
     failure = Failure(kind, (f"builtins.{kind}",), message, line, traceback)
     return CellResult(failure=failure)

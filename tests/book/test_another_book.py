@@ -93,7 +93,6 @@ def notebook(source: str, text: str = "# A notebook") -> str:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The book built by Sphinx's own command, with the extension and nothing else."""
     root = tmp_path_factory.mktemp("another")
     source = root / "source"
     (source / "old").mkdir(parents=True)

@@ -32,7 +32,6 @@ def settings(tmp_path: Path) -> Settings:
 
 
 def keep_run(settings: Settings, number_of_cells: int) -> None:
-    """Keep a run of the chapter as a build would, with so many results."""
     results = (gave(printed("kept\n")),) * number_of_cells
     run = Run("one", 0, Provenance("cpu", "cpu", 1, "1", "1", "3"), results)
     [chapter] = [r.chapter for r in read_pages(settings) if r.chapter]

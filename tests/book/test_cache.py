@@ -7,7 +7,6 @@ from .conftest import copy_of, new_book
 
 @pytest.fixture(scope="module")
 def two_once(tmp_path_factory):
-    """An executed book of two chapters."""
     book = new_book(tmp_path_factory.mktemp("two"))
     book.index("one", "two")
     book.chapter("one", "import sys\nprint('one')")

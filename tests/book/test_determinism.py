@@ -55,7 +55,6 @@ MEASURED_OUTPUT = re.compile(
 
 
 def stable(html: str) -> str:
-    """The page without what is marked as measured."""
     return MEASURED_OUTPUT.sub(r"\1\2", MEASURED_TEXT.sub("", html))
 
 

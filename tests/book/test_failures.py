@@ -233,7 +233,6 @@ NOTEBOOK = """\
 
 
 def every_faulty_page(book: TinyBook) -> None:
-    """Also a chapter of several faults, one of which is a cell's that another needs."""
     conf('executed_book_rules = "all"')(book)
     for name, each in FAULTS.items():
         book.chapter(name, *each.cells, front=each.front)
@@ -258,7 +257,6 @@ def every_faulty_page(book: TinyBook) -> None:
 
 @pytest.fixture(scope="module")
 def tried(tmp_path_factory) -> Tried:
-    """What became of a book with every fault at once."""
     count = len(FAULTS) + len(PAGES) + 5 + 5
     faults = Faults(every_faulty_page, "nothing", problems=count, soon=600.0)
     good = good_book(tmp_path_factory.mktemp("good"))

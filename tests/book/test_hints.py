@@ -35,14 +35,12 @@ def hint(block: str) -> str:
 
 
 def option(block: str) -> str:
-    """The option that a hint proposes, in the form that a cell needs."""
     found = re.search(r"(:[\w-]+: .*?)(?:, or correct the cell)?$", hint(block), re.M)
     assert found, block
     return found[1]
 
 
 def test_a_proposed_announcement_holds(book):
-    """Build faulty cells, put what the errors propose into them, and build again."""
     sources = {f"raised-{name}": source for name, source in RAISED.items()}
     sources |= {f"warned-{name}": source for name, source in WARNED.items()}
     for name, source in sources.items():
@@ -73,7 +71,6 @@ def before(line: str) -> Callable[[tuple[str, ...], str], list[str]]:
 
 
 def proposed(cells: tuple[str, ...], said: str) -> list[str]:
-    """The cells, where the proposed option replaces those of the last one."""
     *others, last = cells
     last = re.sub(r"^:\w+:.*\n", "", last)
     return [*others, f"{option(said)}\n{last}"]

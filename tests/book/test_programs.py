@@ -45,7 +45,6 @@ print("the prompt is still waiting" if waiting else "", end="")
 
 @pytest.fixture(scope="module")
 def offers(tmp_path_factory):
-    """For each page the programs of its cells, which have been run as files."""
     return harness.verified(PAGES, tmp_path_factory.mktemp("pages"))
 
 
@@ -71,9 +70,6 @@ def test_programs_at_the_prompt_show_what_the_page_shows(name, offers):
             # The prompt goes on after a failure, and has printed it.
             problem = replace(offer.promise, raises=None).problem(run)
             assert problem is None, f"{problem}\n{offer.promise.text}"
-
-
-# -- the text of a program
 
 
 def test_the_whole_text_of_a_program():
@@ -125,8 +121,6 @@ def test_what_the_last_line_becomes(code, displays, last):
     assert made.splitlines()[-1] == last
 
 
-# -- its shape
-
 PASTED = """\
 # header
 def f(x):
@@ -166,9 +160,6 @@ def test_a_program_with_code_that_does_not_parse():
     cell = SourceCell("x = = 1", raises="SyntaxError: invalid")
     [run] = run_programs([Programs(Page([cell]), HEADER).of(0)], fresh=[0])
     assert run.raised.startswith("SyntaxError: invalid syntax")
-
-
-# -- running
 
 
 def test_what_reads_the_environment_starts_without_jax(offers):

@@ -11,7 +11,6 @@ from .test_settings import from_conf
 
 
 def output_of(book: TinyBook, name: str) -> str:
-    """What the cells of a page printed and showed, in order."""
     assert book.run("pin")[0] == 0
     return book.stored(name).read_text("utf-8")
 
@@ -22,9 +21,6 @@ def pinned(book: TinyBook) -> TinyBook:
     conf = book.root / "conf" / "conf.py"
     conf.write_text(conf.read_text() + "executed_book_rules = []\n")
     return book
-
-
-# -- outputs
 
 
 def test_what_was_shown_is_cleared_and_replaced_as_in_a_notebook(pinned):
@@ -83,9 +79,6 @@ def test_figures_have_the_format_that_a_cell_asks_for(book):
     book.done("execute", "-Dexecuted_book_figures=png")
 
 
-# -- what IPython has
-
-
 def test_a_cell_may_start_a_task_that_a_later_one_awaits(pinned):
     work = "async def work():\n    print('working')\n    return 41"
     pinned.chapter(
@@ -141,9 +134,6 @@ def test_a_page_may_be_left_out_or_fail_by_its_own_options(book):
         front = FRONT.replace("\n---", f"\nmystnb: {{{option}}}\n---")
         book.chapter("two", fetches, front=front)
         book.executed()
-
-
-# -- options of MyST-NB's
 
 
 def test_options_of_myst_nb_do_what_they_say(tmp_path):
@@ -212,8 +202,6 @@ def test_references_are_told_of_as_sphinx_is_asked_to(book):
     assert 'href="http://localhost:9/t.html"' in book.html("one")
 
 
-# -- what a kept run depends on
-
 USES = {
     "copies": "import os\nlen({**os.environ}), os.environ.copy()['PATH']",
     "variable": "import os\nprint(os.environ.get('SOME_NAME'))",
@@ -250,9 +238,6 @@ def test_what_a_page_used_has_changed_so_it_runs_again(book):
     (docs / "data.txt").write_text("appeared")
     assert runs() == {"file", "exists", "path", "link", "folder", "child"}
     assert runs() == set()
-
-
-# -- what lies around a build
 
 
 def test_a_page_that_was_deleted_is_published_no_more(book):

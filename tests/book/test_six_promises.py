@@ -49,8 +49,6 @@ class Fault:
 
 
 def conf(text: str) -> Callable[[TinyBook], object]:
-    """Add a line to `conf.py`."""
-
     def do(book: TinyBook) -> None:
         path = book.root / "conf" / "conf.py"
         path.write_text(path.read_text() + text + "\n")
@@ -59,7 +57,6 @@ def conf(text: str) -> Callable[[TinyBook], object]:
 
 
 def page(*cells: str) -> Callable[[TinyBook], object]:
-    """Change the page."""
     return lambda book: book.chapter("one", *cells)
 
 
@@ -70,7 +67,6 @@ def cut(book: TinyBook) -> None:
 
 
 def random_caches(book: TinyBook) -> None:
-    """Also the verdicts on the programs of a page that is right."""
     book.chapter("right", "1")
     (book.cache / "programs").mkdir()
     (book.cache / "programs" / "right.txt").touch()
@@ -92,7 +88,6 @@ def random_outputs(place: str) -> Callable[[TinyBook], object]:
 
 
 def server_killed(book: TinyBook) -> None:
-    """Kill what chapters are forked from, while some wait to be."""
     book.chapter("w", KILL_SERVER)
     for name in "xyz":
         book.chapter(name, "import time\ntime.sleep(1)")
@@ -253,7 +248,6 @@ def outside(book: TinyBook) -> dict[str, str]:
 
 
 def left_by(scratch: Path) -> list[str]:
-    """The files and the processes of a build that had a temporary folder to itself."""
     processes = map(str, started_with("TMPDIR", str(scratch)))
     return [*(path.name for path in scratch.iterdir()), *processes]
 

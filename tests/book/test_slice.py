@@ -12,7 +12,6 @@ def cells(*codes):
 
 
 def kept(*codes):
-    """The program of the last cell, without the header and without blank lines."""
     page = cells(*codes)
     text = Programs(Page(page), "# header").of(len(page) - 1)
     return [line for line in text.splitlines()[1:] if line.strip()]

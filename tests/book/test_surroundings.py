@@ -15,11 +15,7 @@ from .conftest import FRONT, TinyBook, copy_of, new_book
 
 
 def shown(book: TinyBook, name: str) -> str:
-    """The text of a page, without markup."""
     return re.sub(r"<[^>]*>", "", book.html(name)).replace("&#39;", "'")
-
-
-# -- variables of the one who builds
 
 
 def test_asserts_are_checked_whatever_python_is_told(book):
@@ -54,8 +50,6 @@ def test_a_platform_that_is_not_here_is_one_line(book, chosen):
     assert "AssertionError" not in said
 
 
-# -- what a cell sets before it imports
-
 X64 = "import jax.numpy as jnp\nprint(jnp.ones(1).dtype)"
 
 
@@ -82,9 +76,6 @@ def test_a_file_beside_the_build_is_not_taken_for_a_module(book):
     (book.root / "jax.py").write_text("raise SystemExit('shadowed')")
     book.chapter("one", "import jax\nimport random\nprint(random.random() < 1)")
     book.executed(PYTHONHASHSEED="0")  # not in a fork, where all has been imported
-
-
-# -- pages
 
 
 HANDLER = """
@@ -140,9 +131,6 @@ def test_values_stand_in_any_directive_and_not_in_code(book):
     assert '<span class="measured no-search">99</span>' in book.html("one")
     assert "{value}`print('never')`" in text
     assert text.count("{value}`told`") == 2
-
-
-# -- what may not be written
 
 
 def test_a_checkout_that_may_not_be_written_is_one_line(book):

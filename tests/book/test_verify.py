@@ -49,7 +49,6 @@ def ran(stdout: str = "", raised: str | None = None, status: int = 0) -> Ran:
 
 @pytest.fixture
 def opened(tmp_path: Path):
-    """The verdicts on one chapter, read anew each time."""
     return lambda jax="0.12.0": Verdicts(tmp_path / "page.txt", jax)
 
 

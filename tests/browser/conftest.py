@@ -31,7 +31,6 @@ QUIET = (
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark everything in this folder as driving a browser."""
     for item in items:
         if HERE in item.path.parents:
             item.add_marker("browser")
@@ -60,7 +59,6 @@ class Visit:
 
 
 def axe(page: Page, **options: object) -> list[dict[str, Any]]:
-    """What axe finds wrong with a page."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE_SCRIPT)
     run = "(options) => axe.run({ resultTypes: ['violations'], ...options })"

@@ -109,9 +109,6 @@ def test_what_a_reader_shall_predict_is_shown_when_asked_for(visit, scripts):
     expect(cell.locator(".cell_output")).to_have_text("1024\n")
 
 
-# -- search
-
-
 @pytest.mark.parametrize("width", [PHONE, DESKTOP])
 def test_results_lie_inside_the_dialog(visit, width):
     page = visit("plain.html", width=width).page
@@ -142,9 +139,6 @@ def test_the_field_shows_that_it_has_the_focus(visit, name):
     with_focus = pixels(field, around=4)
     field.evaluate("field => field.blur()")
     assert np.abs(with_focus - pixels(field, around=4)).max() > 60
-
-
-# -- the frame
 
 
 @pytest.mark.parametrize("name", ["everything.html", "search.html"])
@@ -216,7 +210,6 @@ def test_the_sidebar_shows_where_one_is_after_a_link_and_after_next(visit):
 
 
 def is_in_sight(page: Page) -> bool:
-    """Whether the sidebar's entry of this page lies within what the sidebar shows."""
     entry = page.locator("nav.bd-links [aria-current=page]").bounding_box()
     around = page.locator("#pst-primary-sidebar").bounding_box()
     return (
@@ -225,11 +218,7 @@ def is_in_sight(page: Page) -> bool:
     )
 
 
-# -- icons
-
-
 def pixels(part: Locator, around: int = 0) -> np.ndarray:
-    """What is painted of an element, with some pixels around it."""
     box = part.bounding_box()
     clip = {
         "x": box["x"] - around,
@@ -278,9 +267,6 @@ def test_the_menu_of_downloads_says_what_each_is(everything: Page):
     ]
 
 
-# -- in other places
-
-
 @pytest.fixture
 def served(site: Path) -> Iterator[str]:
     """The site in a folder of a server that has its 404 page for what is not there."""
@@ -309,9 +295,6 @@ def test_a_page_that_is_not_there_looks_like_the_book(visit, served, lost):
     page.locator(".search-page input").fill("normalize")
     page.locator(".search-page .search-found li a[href*=everything]").first.click()
     page.wait_for_url(f"{served}everything.html*")
-
-
-# -- without scripts
 
 
 def test_without_scripts_the_phone_menu_leads_to_the_list_of_pages(visit):

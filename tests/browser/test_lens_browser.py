@@ -72,7 +72,6 @@ def visit(browser, pages):
 
 
 def lit(page, selector):
-    """Give the text of what is lit in the first lens."""
     found = page.locator(".ja-lens").first.locator(f"{selector}.is-lit")
     return [re.sub(r"\s+", " ", text) for text in found.all_inner_texts()]
 
@@ -87,7 +86,6 @@ def expected_kernels(view, expression):
 
 
 def expression(page, text):
-    """Find the mark in the source with exactly this text."""
     return page.locator(".ja-x").get_by_text(text, exact=True).first
 
 

@@ -32,7 +32,6 @@ def test_these_are_all_the_pages(site: Path):
 
 
 def assert_it_fits(page: Page, width: int) -> None:
-    """Nothing scrolls sideways, and the header has the book's name and the search."""
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.locator(".bd-header .logo__title:visible").count() == 1
     button = page.locator(".bd-header .search-button__button:visible")

@@ -15,8 +15,6 @@ def editions(module_of_conf):
 
 @pytest.fixture
 def built(build):
-    """The folder of a one-page book."""
-
     def built(builder: str, page: str, options: str = "") -> Path:
         options += "\narchive_name = epub_basename = 'a-book'\nversion = '1'"
         return build(

@@ -34,7 +34,6 @@ BOOK = {
 
 
 def build(folder: Path) -> dict[str, str]:
-    """Build what lies there; the files of its pages that were written."""
     app = SphinxTestApp("html", srcdir=folder)
     written: list[str] = []
     app.connect("html-page-context", lambda app, page, *rest: written.append(page))
@@ -63,7 +62,6 @@ def book(tmp_path: Path) -> Path:
 
 
 def listed(page: str) -> dict[str, tuple[str, list[str]]]:
-    """Each name with what is said of it, and where its links lead."""
     items = re.findall(r'<dt id="([^"]*)">.*?</dt>\s*<dd>(.*?)</dd>', page, re.S)
     return {
         name: (re.sub("<[^>]*>", "", text).strip(), re.findall('href="([^"]*)"', text))

@@ -18,7 +18,6 @@ def references(module_of_conf):
 
 
 def page(*blocks: str, text: str = "") -> str:
-    """A page's body with blocks of code, as Sphinx writes it."""
     code = [highlight(block, PythonLexer(), HtmlFormatter()) for block in blocks]
     return text + "".join(
         f'<div class="highlight-ipython3 notranslate">{each}</div>' for each in code
@@ -31,7 +30,6 @@ def literal(name: str) -> str:
 
 
 def links(body: str) -> list[tuple[str, str]]:
-    """Each link's text and the name that it leads to."""
     found = re.findall(r'<a class="reference external" href="([^"]*)">(.*?)</a>', body)
     return [(re.sub("<.*?>", "", text), url.rpartition("#")[2]) for url, text in found]
 

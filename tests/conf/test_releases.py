@@ -13,7 +13,6 @@ def releases(module_of_conf):
 
 
 def site(root: Path, version: str, *pages: str) -> Path:
-    """A site with the parts of a page that matter here."""
     for page in ("index.html", *pages):
         path = root / version / page
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -25,7 +24,6 @@ def site(root: Path, version: str, *pages: str) -> Path:
 
 
 def leads(path: Path) -> dict[str, Path]:
-    """Where each release's link leads from a page."""
     found = re.findall(r'href="([^"]*)"[^>]*>JAX ([\d.]+)</a>', path.read_text())
     return {version: (path.parent / link).resolve() for link, version in found}
 

@@ -44,7 +44,6 @@ _ROW = re.compile(r"^([\w/-]+): (\d+) cells? recorded.* (\d+) failed$", re.MULTI
 
 
 def branching() -> list[str]:
-    """The chapters that ask which device they run on."""
     return sorted(
         chapter.docname
         for chapter in chapters()
@@ -53,7 +52,6 @@ def branching() -> list[str]:
 
 
 def smaller_pages(folder: Path) -> Path:
-    """The book's pages with sizes that a CPU can do."""
     shutil.copytree(ROOT / "examples", folder / "examples")
     shutil.copytree(DOCS, folder / "docs")
     for docname, sizes in SIZES.items():
@@ -68,7 +66,6 @@ def smaller_pages(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, str]:
-    """The recording of these chapters on the simulated device."""
     folder = tmp_path_factory.mktemp("accelerator")
     run = subprocess.run(
         [

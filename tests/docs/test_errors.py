@@ -67,7 +67,6 @@ def found_entries() -> list[Entry]:
 
 
 def plain(markdown: str) -> str:
-    """A line of Markdown as a reader sees it."""
     return re.sub(r"\\(.)", r"\1", markdown).replace("`", "")
 
 

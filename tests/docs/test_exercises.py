@@ -20,7 +20,6 @@ from .conftest import LONG, chapters
 
 
 def pairs(chapter: Chapter) -> list[tuple[Cell, Cell]]:
-    """Each exercise cell with the solution that follows it."""
     found = []
     for cell, following in zip(chapter.cells, chapter.cells[1:], strict=False):
         if "exercise" in cell.tags:
@@ -95,7 +94,6 @@ def test_an_unsolved_exercise_fails(status: int, raised: str | None, words: str 
 
 
 def unsolved(executed: Executed, verdicts: Verdicts) -> Iterator[Offer]:
-    """Each exercise as handed out, with the checks of its solution."""
     chapter, cells = executed.chapter, source_cells(executed)
     for exercise, solution in pairs(chapter):
         check = SourceCell(checks(exercise.source, solution.source))
@@ -111,7 +109,6 @@ def unsolved(executed: Executed, verdicts: Verdicts) -> Iterator[Offer]:
 
 @pytest.fixture(scope="session")
 def attempts(made, kept) -> dict[str, list[Offer]]:
-    """All exercises as handed out, checked."""
     found = {
         docname: list(unsolved(executed, kept("exercises", executed)))
         for docname, executed in made.executed.items()

@@ -85,9 +85,6 @@ class Page:
     lists: list[str]
 
 
-# -- the table
-
-
 def ideas(table: Path = TABLE) -> list[Idea]:
     chapters = tomllib.loads(table.read_text("utf-8"))
     return [
@@ -138,9 +135,6 @@ class Signs:
                 yield text.count("\n", 0, found.start()), found[0], idea
 
 
-# -- the pages
-
-
 def reading_order(docs: Path = DOCS, docname: str = "index") -> list[str]:
     """The pages in the order of the toctrees, each after the page that lists it."""
     listed = _listed(docname, docs)
@@ -148,7 +142,6 @@ def reading_order(docs: Path = DOCS, docname: str = "index") -> list[str]:
 
 
 def _listed(docname: str, docs: Path) -> list[str]:
-    """The pages in a page's toctrees."""
     folder = posixpath.dirname(docname)
     _, body = _body(docs / f"{docname}.md")
     found = []
@@ -208,7 +201,6 @@ def _tree(cell: Cell, path: Path) -> ast.Module:
 
 
 def _imports(tree: ast.AST) -> dict[str, str]:
-    """What each imported name is in full."""
     nodes = (n for n in ast.walk(tree) if isinstance(n, ast.Import | ast.ImportFrom))
     return dict(pair for node in nodes for pair in imports_of(node))
 
@@ -284,7 +276,6 @@ def _said(tokens, first, level=0) -> Iterator[tuple[Token, int]]:
 
 
 def _take(text, first, block, page, imports) -> None:
-    """Add what one paragraph says to a block."""
     bare = text
     for span in SPAN.finditer(text):
         line = first + text.count("\n", 0, span.start())
@@ -312,13 +303,8 @@ def _in_span(text: str, imports: dict[str, str]) -> Iterator[str]:
         yield from (name for name, _ in _names(tree, imports))
 
 
-# -- walking
-
-
 @dataclass(frozen=True)
 class Early:
-    """A use before its introduction."""
-
     page: Page
     line: int
     sign: str
@@ -420,8 +406,6 @@ def test_each_name_of_jax_in_a_visible_cell_has_its_chapter(pages, table):
     }
     assert homeless == {}
 
-
-# -- the walk itself, over small books
 
 INTRODUCTIONS = """
 ["one"]

@@ -37,7 +37,6 @@ EACH_WEEK = {f"test_{name}.py" for name in (*SYSTEMS[1:], "broken_metrics")}
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Import no system whose tests are left out."""
     is_left_out = "not weekly" in config.getoption("markexpr")
     return (is_left_out and collection_path.name in EACH_WEEK) or None
 
@@ -58,7 +57,6 @@ def usual_promotion() -> Iterator[None]:
 
 
 def program(name: str, folder: Path, *options: str) -> subprocess.Popen:
-    """Start a program of `examples/` in a folder, as a reader would."""
     return subprocess.Popen(
         [sys.executable, str(EXAMPLES / f"{name}.py"), *options],
         cwd=folder,

@@ -23,16 +23,12 @@ EXAMPLES, KEPT = ROOT / "examples", ROOT / "outputs" / "systems"
 
 
 class Run(NamedTuple):
-    """One run of a program: what it found, and what it took."""
-
     results: dict[str, Any]
     seconds: float  # of all cores together
     megabytes: float  # of main memory, at most
 
 
 def at(*keys: str) -> Callable[[dict], float]:
-    """The number that lies below some keys."""
-
     def find(results: dict) -> float:
         for key in keys:
             results = results[key]
@@ -203,7 +199,6 @@ def table(name: str, found: dict[str, dict]) -> str:
 
 
 def rounded(number: float) -> str:
-    """A figure as the table has it."""
     if isinstance(number, int):
         return f"{number:,}"
     return f"{number:.0e}" if 0 < abs(number) < 1e-3 else f"{number:.3f}"

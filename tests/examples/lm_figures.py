@@ -84,7 +84,6 @@ VARIANTS = {
 
 
 def options_of(config: dict[str, Any]) -> list[str]:
-    """The options of a command line that set these values."""
     return [
         word for name, value in config.items() for word in (f"--{name}", str(value))
     ]
@@ -149,7 +148,6 @@ def processes() -> dict[str, Any]:
 
 
 def copy_small_modules(place: Path) -> None:
-    """Some modules of Python's library, small ones."""
     place.mkdir(exist_ok=True)
     library = Path(sysconfig.get_paths()["stdlib"])
     modules = sorted(library.glob("*.py"), key=lambda path: path.name)
@@ -369,8 +367,6 @@ def main() -> None:
 
 
 def tables() -> dict[str, str]:
-    """The tables and pictures that follow from what is kept."""
-
     from tests.bench import bench_lm
 
     runs = kept("runs")

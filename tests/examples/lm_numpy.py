@@ -60,7 +60,6 @@ def loss(params: Weights, rows: np.ndarray, heads: int) -> float:
 
 
 def layer(stack: Weights, i: int) -> Weights:
-    """The weights of one layer, out of stacks of them."""
     return {
         name: layer(leaf, i) if isinstance(leaf, dict) else leaf[i]
         for name, leaf in stack.items()

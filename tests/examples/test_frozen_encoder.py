@@ -21,7 +21,6 @@ def written() -> tuple:
 
 @pytest.fixture(scope="module")
 def encoder() -> nnx.Module:
-    """An encoder that has learned printed characters a little."""
     found = program.Encoder(CHANNELS, nnx.Rngs(0))
     reader = program.Reader(found, 128, len(program.CHARACTERS), nnx.Rngs(0))
     optimizer = nnx.Optimizer(

@@ -43,7 +43,6 @@ lm = Lazy()
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Some modules of Python's library, small ones."""
     place = tmp_path_factory.mktemp("text")
     lm_figures.copy_small_modules(place)
     return place
@@ -99,7 +98,6 @@ def ended(running: subprocess.Popen, status: int = 0) -> str:
 
 
 def run_of(config: Any) -> list[str]:
-    """The options of a run."""
     places = {name: getattr(config, name) for name in ("data", "corpus", "output")}
     return options_of({**TINY, **places})
 

@@ -48,7 +48,6 @@ def test_a_save_that_fails_leaves_the_earlier_checkpoint(tmp_path: Path):
 
 
 def counting(state, done):
-    """A training that adds one to its state at each of eight steps."""
     for step in range(done, 8):
         state = state + 1
         yield step + 1, state, jnp.float32(step)

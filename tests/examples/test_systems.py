@@ -46,7 +46,6 @@ def whole(name: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def copy(name: str, whole: Path, tmp_path: Path) -> Path:
-    """A copy of the folder that the program has written to."""
     return Path(shutil.copytree(whole / name, tmp_path / name))
 
 

@@ -96,18 +96,14 @@ NOT_FUNCTIONS = re.compile(
 
 
 def loss(w, x):
-    """A two-layer network's loss."""
     return jnp.mean((jnp.tanh(x @ w) @ w.T - x) ** 2)
 
 
 def training(w, x):
-    """A few steps in a loop."""
     return lax.scan(lambda w, _: (w - 0.1 * jax.grad(loss)(w, x), None), w, None, 3)[0]
 
 
 def newton(w, x):
-    """A loop with a linear solve in it."""
-
     def step(state):
         i, v = state
         slope = jax.jacfwd(lambda v: jnp.tanh(w @ v) - v)(v)
@@ -117,7 +113,6 @@ def newton(w, x):
 
 
 def odeint(w, x):
-    """A differential equation."""
     from jax.experimental.ode import odeint
 
     return odeint(lambda y, t: w @ y, x[0], jnp.linspace(0.0, 1.0, 3))
@@ -256,8 +251,6 @@ def slope_of(fn: Callable[..., Any], args: Any) -> Callable[..., Any] | None:
     return slope
 
 
-# --- what the compiled text says, read by other means --------------------------------
-
 WATCHED = {
     "dot": r"dot_general|ragged_dot\w*|conv_general_dilated",
     "convolution": r"conv_general_dilated|dot_general",
@@ -376,7 +369,6 @@ class Sweep:
 
 
 def is_sound(fn: Callable[..., Any], args: Any) -> bool:
-    """Whether JAX itself can compile a function for these arguments."""
     try:
         jax.jit(fn).lower(*args).compile()
     except Exception:  # then it is no matter of the lens
@@ -396,7 +388,6 @@ def could(opcode: str, primitive: str, is_complex: bool) -> bool:
 
 
 def sweep(only: str = "", slopes: bool = True) -> Sweep:
-    """Look at everything, or at the families whose name begins so."""
     found = Sweep()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -419,7 +410,6 @@ def sweep(only: str = "", slopes: bool = True) -> Sweep:
 
 
 def report(found: Sweep) -> str:
-    """Write what was counted, and what is wrong."""
     return "\n".join(
         [
             ", ".join(f"{count} {name}" for name, count in found.counts.items()),

@@ -45,7 +45,6 @@ REDUCTIONS = {"reduce_sum": "reduce_max", "reduce_max": "reduce_min"}
 
 
 def walk(jaxpr: Any) -> Iterator[Any]:
-    """Equations in the order in which a lens lists them."""
     for eqn in jaxpr.eqns:
         yield eqn
         for _, inner in _equations.sub_jaxprs(eqn):
@@ -106,7 +105,6 @@ class Prints:
 
 
 def prints(text: str) -> Prints:
-    """Read a compiled program's kernels."""
     module = _hlo.parse(text)
     deep: dict[str, str] = {}
 

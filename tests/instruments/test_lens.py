@@ -24,7 +24,6 @@ def primitives(view: Lens) -> list[str]:
 
 
 def only(view: Lens, primitive: str, **wanted):
-    """Find the one equation with this primitive and these attributes."""
     found = [
         eqn
         for eqn in view.equations
@@ -36,7 +35,6 @@ def only(view: Lens, primitive: str, **wanted):
 
 
 def assert_consistent(view: Lens) -> None:
-    """Check what must hold for any lens."""
     for i, eqn in enumerate(view.equations):
         assert eqn.index == i
         assert (eqn.fate == "kernel") == bool(eqn.kernels)
@@ -410,9 +408,6 @@ def test_columns_count_characters_not_bytes():
     assert lens(f, V).equations[0].expression == "jnp.sin(größe)"
 
 
-# --- bad input --------------------------------------------------------------------
-
-
 def test_arguments_that_do_not_fit():
     with pytest.raises(TypeError, match=r"model\(\) takes 1 positional argument but 2"):
         lens(model, X, X)
@@ -430,9 +425,6 @@ def test_the_users_own_error_passes_unchanged():
         lens(f, V)
     assert caught.value is error
     assert error.args == ("my own words",)
-
-
-# --- the table ----------------------------------------------------------------------
 
 
 def layer(x, w):

@@ -20,8 +20,6 @@ def f(x):
 
 
 class Tree(HTMLParser):
-    """Checks nesting, and keeps tags, attributes and text."""
-
     def __init__(self, text: str) -> None:
         super().__init__()
         self.open, self.tags, self.attributes, self.words = [], [], [], []

@@ -38,9 +38,6 @@ def assert_products_are_linked(view: Lens) -> None:
     assert not any(view.equations[i].gone for i in products)
 
 
-# --- loops ------------------------------------------------------------------------
-
-
 def rnn(w, h):
     return lax.scan(lambda h, _: (jnp.tanh(w @ h), None), h, None, length=5)[0]
 
@@ -59,9 +56,6 @@ def test_a_product_in_a_loop(fn):
     # The loop is no product, though XLA wrote its name on one.
     assert not [i for i in kernel.members if view.equations[i].regions]
     assert_products_are_linked(view)
-
-
-# --- gradients --------------------------------------------------------------------
 
 
 def two_layers(params, x):
@@ -147,9 +141,6 @@ def test_a_path_that_was_cut_is_not_guessed():
         assert raw.name in marks.lost
 
 
-# --- linear solves ----------------------------------------------------------------
-
-
 def test_a_linear_solve():
     view = lens(jnp.linalg.solve, W, V)
     solves = [eqn for eqn in of(view, "triangular_solve") if eqn.fate != "unused"]
@@ -158,9 +149,6 @@ def test_a_linear_solve():
     assert solves[0].kernels != solves[1].kernels
     # The product that it inverts, and the transposed solve, are for derivatives.
     assert {eqn.fate for eqn in of(view, "dot_general")} == {"unused"}
-
-
-# --- constants --------------------------------------------------------------------
 
 
 def three(x, w):
@@ -209,8 +197,6 @@ def test_scopes_with_any_character(name):
     assert not any(k.appeared for k in view.kernels)
 
 
-# --- the persistent cache -----------------------------------------------------------
-
 CACHED = """
 import sys, jax, jax.numpy as jnp
 from justafter import lens
@@ -246,9 +232,6 @@ def test_with_the_persistent_compilation_cache(tmp_path):
     kept = [path.name for path in cache.glob("*-cache")]
     # A lens leaves nothing in it: there is the program of the two functions alone.
     assert len([name for name in kept if "first" in name]) == 1
-
-
-# --- sources ----------------------------------------------------------------------
 
 
 def imported(path, name="changing"):
@@ -299,9 +282,6 @@ def test_a_file_name_that_lies(tmp_path):
     assert any("changed on disk" in note for note in view.notes)
 
 
-# --- looking up -------------------------------------------------------------------
-
-
 def twice(x):
     a = jnp.sin(x + 1)
     return a * jnp.cos(x + 1)
@@ -336,9 +316,6 @@ def test_a_comment_in_an_expression():
     assert view.at("jnp.where( x > 0, x, -x, )").equations
     (link,) = [one for one in view.links if one.expression.startswith("jnp.where")]
     assert "#" not in link.expression
-
-
-# --- any callable ------------------------------------------------------------------
 
 
 def test_arguments_that_hold_more_than_arrays():

@@ -30,7 +30,6 @@ class Clock:
         self.now += seconds
 
     def work(self, *seconds):
-        """A function that takes these seconds, one after the other, round and round."""
         calls = []
 
         def fn():
@@ -47,9 +46,6 @@ def clock(monkeypatch):
     monkeypatch.setattr(time, "perf_counter", clock)
     monkeypatch.setattr(time, "sleep", clock.sleep)
     return clock
-
-
-# --------------------------------------------------------------------------- statistics
 
 
 def test_a_spread_says_median_minimum_and_interval():
@@ -189,9 +185,6 @@ def test_nobody_gains_by_the_place_in_a_round(clock):
     assert ratio.median == pytest.approx(1, abs=0.01)
 
 
-# ------------------------------------------------------------------------------- stages
-
-
 def test_options_of_jit_are_kept():
     @functools.partial(
         jax.jit, static_argnums=1, static_argnames="kind", donate_argnames="x"
@@ -225,9 +218,6 @@ def test_a_jit_that_cannot_be_remade_is_still_timed(monkeypatch):
     assert "not taken apart" in m.note
 
 
-# --------------------------------------------------------------------------- bad input
-
-
 @pytest.mark.parametrize(("call", "error", "says"), [
     (lambda: measure(1.0), TypeError, r"fn is not callable.*measure\(f, x\)"),
     (lambda: measure(len, [], precision=0), ValueError, "precision must be a positive"),
@@ -243,12 +233,7 @@ def test_bad_input(call, error, says):
         call()
 
 
-# ------------------------------------------------------------------ what it waits for
-
-
 class Box:
-    """An object that JAX knows nothing of."""
-
     def __init__(self, array):
         self.array = array
 
@@ -330,9 +315,6 @@ def test_measure_inside_jit_says_where_it_is():
     assert measure(jnp.sin, 1.0, **QUICK).steady.median > 0
 
 
-# ------------------------------------------------------------------------ where it ends
-
-
 def test_samples_are_spread_over_the_budget(clock):
     moments = []
 
@@ -345,8 +327,6 @@ def test_samples_are_spread_over_the_budget(clock):
     gaps = np.diff(moments)
     assert (gaps > 0.02).sum() >= 9
 
-
-# ------------------------------------------------------------------- cached executables
 
 CACHED = """
 import sys, jax, jax.numpy as jnp
@@ -368,9 +348,6 @@ def test_the_compile_stage_loads_nothing_from_a_cache(tmp_path):
     assert first[0] == "0"
     assert second[0] == "1", "without measure it is loaded"
     assert first[1] == second[1] == "0"
-
-
-# ------------------------------------------------------------------------- plain data
 
 
 @pytest.fixture(scope="module")

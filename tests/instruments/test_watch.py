@@ -85,7 +85,6 @@ def test_ahead_of_time_stages_are_counted():
 
 
 def retraced(first, second):
-    """The reasons for a second call after a first one."""
     step = make_step()
     with watch() as log:
         first(step)
@@ -181,7 +180,6 @@ def test_the_nearest_earlier_trace_is_the_one_compared_with():
 
 
 def moved(*placements):
-    """The record of a function that is called again with its array placed so."""
     step, x = jax.jit(lambda x: x * 2), jnp.ones(4)
     with watch(only=step) as log:
         step(x)

@@ -25,14 +25,12 @@ class Question:
 
 
 def questions() -> list[Question]:
-    """All of them, in the order of the file."""
     lines = FILE.read_text("utf-8").splitlines()
     rows = [re.split(r" {2,}", line) for line in lines if line and line[0] != "#"]
     return [Question(row[0], frozenset(row[1:])) for row in rows]
 
 
 def misses(finder: Page, asked: list[Question]) -> list[str]:
-    """The questions that none of the first three results answers."""
     answers = finder.evaluate(ASK, [question.text for question in asked])
     return [
         f"{question.text!r}: found {answer}"

@@ -84,9 +84,6 @@ def test_a_record_of_a_page_that_is_gone_is_listed(recorded):
     assert "one, which is no page that was executed" in recorded.built()
 
 
-# -- one page at a time
-
-
 def stored(source: str, text: str = "2", **fields) -> StoredCell:
     return StoredCell(source, (Part(text),), **{"needs": frozenset(), **fields})
 

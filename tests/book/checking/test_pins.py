@@ -22,7 +22,6 @@ from ..made import CPU, chapter, executed, gave, printed, shown
 
 @pytest.fixture(scope="module")
 def pinned_once(tmp_path_factory):
-    """A tiny book with its outputs pinned."""
     book = new_book(tmp_path_factory.mktemp("pinned"))
     (book.root / "outputs" / "cells").mkdir(parents=True)
     book.index("one")
@@ -92,15 +91,11 @@ def test_what_differs_fails_at_its_line(pinned, changes):
         assert [word for word in words if word not in said] == []
 
 
-# -- one run at a time
-
-
 def pin(source: str, text: str = "", varies: bool = False) -> StoredCell:
     return StoredCell(source, (Part(text),) if text else (), varies)
 
 
 def told(folder, made, *results, pinned=(), spoilt=()):
-    """What is wrong with a run of cells whose outputs these pins are."""
     page = pinned if isinstance(pinned, StoredPage) else StoredPage(CPU, tuple(pinned))
     write_page(page, stored_path(folder, CPU.jax, "one"))
     errors = check_pins(executed(made, *results), folder, spoilt)

@@ -58,9 +58,6 @@ def line_of(book: TinyBook, words: str) -> int:
     return text[: text.index(words)].count("\n") + 1
 
 
-# -- what is refused
-
-
 def test_each_mark_that_is_wrong_is_told_at_its_line(book):
     text = PAGE.replace("numbers. {check}`odd`", "numbers. {check}`od`")
     text += "\nA set is all of it. {no-check}`obvious`\n"
@@ -106,9 +103,6 @@ def test_a_check_that_fails_names_its_sentences(book):
     first, second = line_of(book, "Every square"), line_of(book, "- Squares grow")
     assert f"line {first}, “Every square is a sum of odd numbers.”" in output
     assert f"line {second}, “Squares grow.”" in output
-
-
-# -- what is counted
 
 
 LOOSE = """
@@ -167,9 +161,6 @@ def test_marks_in_a_notebook_are_read(tmp_path: Path):
     assert reading.sentences[1].line == reading.sentences[0].line + 2
 
 
-# -- what is shown
-
-
 def test_ticks_and_checks_link_to_each_other(book):
     write(book, PAGE)
     said = book.built()
@@ -202,11 +193,7 @@ def test_pages_quote_the_counts_and_follow_them(book):
     assert "'x' was not computed: values stand in the" in output
 
 
-# -- one page at a time
-
-
 def page(*sentences: Sentence, cells: tuple[Cell, ...] = (), text: str = "one"):
-    """The text of a page, and the chapter that it may be of."""
     made = chapter(*cells, sentences=sentences)
     settings = Settings(Path("docs"), Path("kept"))
     reading = Reading(Path(f"docs/{text}.md"), settings, made, sentences)

@@ -76,8 +76,6 @@ def test_settings_are_of_folders_that_are_named_whole(tmp_path, monkeypatch):
 
 @pytest.fixture
 def running(monkeypatch):
-    """Run a command that does this; its exit status."""
-
     def run(does: Any, **more: Any) -> int:
         command = lambda options, progress: does(), ""
         monkeypatch.setitem(line._COMMANDS, "execute", command)

@@ -17,7 +17,6 @@ from ..conftest import TinyBook
 
 
 def tree(root: Path) -> dict[str, str]:
-    """Everything below a folder, each file with the digest of its content."""
     found = {}
     for path in sorted(root.rglob("*")):
         if path.is_file() and not path.is_symlink():
@@ -109,7 +108,6 @@ def test_a_work_folder_of_somebody_elses_is_left_alone(book):
 
 
 def working(output: Path) -> Site:
-    """The place of a site at which a build is at work."""
     site = Site(output)
     with site.work_alone():
         return site

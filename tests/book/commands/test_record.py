@@ -124,11 +124,7 @@ def test_an_interruption_leaves_the_records_of_the_chapters_that_were_done(pinne
     assert rows(output)["a"] == [2, 0, 2, 0], "nothing is pinned of it"
 
 
-# -- another JAX than the accepted outputs'
-
-
 def with_jax(path: Path, jax: str) -> None:
-    """Let a file of outputs be of another JAX."""
     other = path.parents[1] / path.parent.name.replace(version("jax"), jax) / path.name
     other.parent.mkdir(exist_ok=True)
     other.write_text(path.read_text().replace(version("jax"), jax))
@@ -188,9 +184,6 @@ def test_modules_are_found_below_a_folder_that_is_named_from_here(book):
     # It starts afresh, in a folder of its own.
     book.chapter("two", "import os\nos.environ['JAX_A'] = '1'", "import mine")
     book.executed(PYTHONPATH="src")
-
-
-# -- one step at a time
 
 
 @pytest.mark.parametrize(

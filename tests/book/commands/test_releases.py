@@ -46,15 +46,11 @@ def test_lines_of_a_long_output_that_are_its_own_are_marked():
     assert "emphasize" not in page, "nothing is shared"
 
 
-# -- from stored files
-
-
 def stored(text: str, source: str = "f()", **fields) -> StoredCell:
     return StoredCell(source, (Part(text),) if text else (), **fields)
 
 
 def store(folder: Path, provenance: Provenance, *cells: StoredCell) -> Path:
-    """Store the cells of a chapter; the folder of the place."""
     path = stored_path(folder, provenance.jax, "one")
     write_page(StoredPage(provenance, cells), path)
     return path.parent

@@ -10,7 +10,6 @@ from executed_book.reading.sentences import SentenceReader, check_prose
 
 
 def read(text: str, **options: list[str]) -> list[Sentence]:
-    """The sentences of a page; none of its marks is wrong."""
     asked = {name: frozenset(said) for name, said in options.items()}
     reader = SentenceReader(Path("page.md"), **asked)
     found = reader.read(stretches(text))
@@ -196,9 +195,6 @@ def test_a_sentence_as_a_reader_sees_it(text, seen):
 def test_the_title_of_a_section_lasts_over_cells():
     page = "# Keep\n\n```{code-cell}\nx\n```\n\n- one\n"
     assert [s.claim for s in read(page, under=["Keep"])] == [None, 7]
-
-
-# -- measured numbers that were typed
 
 
 def typed(text: str) -> list[tuple[int, str]]:

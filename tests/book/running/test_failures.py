@@ -7,7 +7,6 @@ from executed_book.running.failures import cell_file, failure_of
 
 
 def failing(source: str, number: int = 3, **names: object) -> Failure:
-    """The failure of a cell with this source."""
     try:
         exec(compile(source, cell_file(number), "exec"), names)
     except BaseException as error:

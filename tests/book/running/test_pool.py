@@ -13,15 +13,11 @@ from .test_workers import Ends
 
 
 class Stuck(Ends):
-    """Starts a worker that says nothing, and that nobody ends."""
-
     def start(self, job: Any, fresh: bool = False) -> Worker:
         return self.worker
 
 
 class Silent(Task):
-    """A task that notes how it ended."""
-
     def job(self) -> str:
         return "nothing"
 
@@ -61,9 +57,6 @@ def test_an_interrupt_ends_all_that_run(tmp_path, monkeypatch):
     assert not hasattr(task, "end")
     assert os.read(stuck.life, 1) == b"", "the worker was not let go"
     os.close(stuck.life)
-
-
-# -- turns
 
 
 class Turns:

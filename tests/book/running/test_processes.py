@@ -14,7 +14,6 @@ from executed_book.running.processes import run_folder
 
 @pytest.fixture
 def temporary(tmp_path, monkeypatch) -> Path:
-    """A folder for temporary files of one's own."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     return tmp_path
 

@@ -26,7 +26,6 @@ def progress(log: io.StringIO) -> Progress:
 
 @pytest.fixture
 def clock(monkeypatch):
-    """A clock that is set."""
     now = [0.0]
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
     return now

@@ -75,7 +75,6 @@ os._exit(0)
 
 @pytest.fixture(scope="module")
 def ran() -> dict[str, Any]:
-    """What each cell gave, and the values after them."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
         input=json.dumps([CELLS, [*VALUES, ESCAPED, *WRONG]]),
@@ -88,7 +87,6 @@ def ran() -> dict[str, Any]:
 
 
 def texts(result: dict[str, Any]) -> list[Any]:
-    """The text of each output; of a value or display, its formats."""
     return [
         output.get("text", output.get("data", output.get("ename")))
         for output in result["outputs"]

@@ -77,7 +77,6 @@ def outdated(showing: Showing, env: Any) -> list[str]:
 
 
 def reading(showing: Showing) -> Any:
-    """What Sphinx knows in a first build."""
     source = Path(showing.app.srcdir)
     return SimpleNamespace(
         found_docs={"one"},

@@ -90,7 +90,6 @@ def written(source: str) -> str:
 
 
 def taken(body: str, *sources: str, first: str = "") -> list[tuple[str, str]]:
-    """The cells of a page's notebook: kind and source."""
     ran = executed(
         chapter(*sources), *[gave(printed("a\n"), shown("3")) for _ in sources]
     )

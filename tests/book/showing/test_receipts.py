@@ -56,8 +56,6 @@ def test_a_receipt_says_when_and_where_a_check_passed_and_what_it_holds():
 
 
 class Reading:
-    """A page that is being read: roles are asked in their order."""
-
     def __init__(self) -> None:
         self.said: list[str] = []
         self.document: dict[str, Any] = {}

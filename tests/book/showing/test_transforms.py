@@ -21,7 +21,6 @@ def part(name: str, *children: nodes.Node, **fields: Any) -> nodes.container:
 
 
 def cell(*outputs: nodes.Node, **fields: Any) -> nodes.container:
-    """A cell with its source, and an output if it gave anything."""
     source = part("cell_code_source", nodes.literal_block("x", "x"))
     output = [part("cell_code_output", *outputs)] if outputs else []
     return part("cell_code", source, *output, **fields)
@@ -32,7 +31,6 @@ def text(content: str) -> nodes.literal_block:
 
 
 def applied(name: str, *cells: nodes.Node, **around: Any) -> nodes.document:
-    """A document of these cells, after one transform."""
     document = new_document("page.md")
     config = SimpleNamespace(executed_book_figures=around.get("figures", "themed"))
     builder = SimpleNamespace(name=around.get("builder", "html"), format="html")
@@ -130,7 +128,6 @@ RECORD = {"label": "NVIDIA H200", "version": "", "stamp": "Recorded on it"}
 
 
 def recorded(*records: dict[str, str], own: tuple[nodes.Node, ...] = (text("1"),)):
-    """A cell, and one for each of its records."""
     home = cell(*own, metadata={"device": "CPU"})
     return [home, *(cell(text("2"), metadata={"record": r}) for r in records)]
 

@@ -22,8 +22,6 @@ X = jnp.ones((5, 3))
 
 
 class Net(linen.Module):
-    """Two layers of one kind, called in two places."""
-
     @linen.compact
     def __call__(self, x):
         h = linen.relu(linen.Dense(4)(x))
@@ -49,8 +47,6 @@ def eqx_net() -> EqxNet:
 
 
 class NnxNet(nnx.Module):
-    """The same of Flax NNX, which keeps its state in the module."""
-
     def __init__(self):
         self.first = nnx.Linear(3, 4, rngs=nnx.Rngs(0))
         self.second = nnx.Linear(4, 2, rngs=nnx.Rngs(0))

@@ -18,8 +18,6 @@ def rows(n):
 
 
 def filtered():
-    """A new `filter_jit` function and a model for it."""
-
     @eqx.filter_jit
     def step(model, x):
         return jax.vmap(model)(x)
@@ -28,8 +26,6 @@ def filtered():
 
 
 def of_nnx(**options):
-    """A new `nnx.jit` function and a model for it."""
-
     @nnx.jit(**options)
     def step(model, x):
         return model(x)
@@ -69,8 +65,6 @@ def test_two_optimizers_of_one_kind_are_two_entries():
 
 
 class Scaled(eqx.Module):
-    """A model with a jitted method."""
-
     w: jax.Array
 
     @eqx.filter_jit
@@ -199,13 +193,11 @@ class Pair(nnx.Module):
 
 
 def half(model):
-    """The same model, with one of its kernels in another dtype."""
     model.up.kernel.set_value(model.up.kernel.get_value().astype("bfloat16"))
     return model
 
 
 def evaluated(model):
-    """The same model, in the mode for evaluation."""
     model.eval()
     return model
 
