@@ -4,15 +4,10 @@ import io
 import os
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from executed_book.checking.descriptions import (
-    describe,
-    described,
-    split_descriptions,
-)
+from executed_book.checking.descriptions import describe, described, split_descriptions
 from executed_book.programs import snippets
 from executed_book.programs.cells import SourceCell
 from executed_book.programs.slicing import Page
@@ -43,12 +38,12 @@ from .made import chapter, executed, gave, printed
 pytestmark = pytest.mark.usefixtures("ready_workers")
 
 
-def ran(stdout: str = "", raised: str | None = None, status: int = 0) -> Ran:
+def ran(stdout="", raised=None, status=0):
     return Ran(stdout, "", raised, status)
 
 
 @pytest.fixture
-def opened(tmp_path: Path):
+def opened(tmp_path):
     return lambda jax="0.12.0": Verdicts(tmp_path / "page.txt", jax)
 
 
@@ -92,7 +87,7 @@ def test_a_verdict_is_kept_until_something_changes(opened):
     assert not opened().find(promise)
 
 
-def page_offer(verdicts, codes, gives, **more) -> Offer:
+def page_offer(verdicts, codes, gives, **more):
     """The program of a page's last cell, on which the slicer has lost its way."""
     programs = Programs(
         Page(
@@ -258,7 +253,7 @@ def test_what_no_program_binds_twice_is_not_compared(opened):
     assert offer.verdict.word == DIFFERS
 
 
-def test_only_what_waits_is_run(opened, tmp_path: Path):
+def test_only_what_waits_is_run(opened, tmp_path):
     trace = tmp_path / "trace"
     code = f"_ = open({str(trace)!r}, 'a').write('x')\nprint(1)"
     offer = page_offer(opened(), [code], "1")
@@ -273,7 +268,7 @@ def test_what_fails_is_looked_into_one_by_one_aloud_and_kept(opened, monkeypatch
     offers = [page_offer(verdicts, ["x = 1", f"print({n})"], "9") for n in (1, 2, 3)]
     progress = Progress(log)
 
-    def note(text: str) -> None:
+    def note(text):
         if text.startswith("  3/3 one"):
             raise KeyboardInterrupt
         print(text, file=log)
@@ -342,7 +337,7 @@ def test_what_was_run_before_an_interrupt_is_kept(opened, monkeypatch):
     first = page_offer(verdicts, ["print(1)"], "1")
     second = page_offer(verdicts, ["print(2)"], "2")
 
-    def interrupt(text: str) -> None:
+    def interrupt(text):
         raise KeyboardInterrupt
 
     progress = Progress()

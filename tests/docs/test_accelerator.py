@@ -11,7 +11,6 @@ import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -24,9 +23,7 @@ pytestmark = pytest.mark.weekly
 NOT_SIMULATED = {"devices/pallas", "tracing/ahead-of-time"}
 
 #: Sizes that are made for a fast device, with those that do here.
-SIZES = {
-    "devices/performance": (("2**27", "2**20"), ("else 8192", "else 512")),
-}
+SIZES = {"devices/performance": (("2**27", "2**20"), ("else 8192", "else 512"))}
 
 DEVICE = {
     "flops": -1,
@@ -43,7 +40,7 @@ _BRANCH = re.compile(r'default_backend\(\) [!=]= "cpu"')
 _ROW = re.compile(r"^([\w/-]+): (\d+) cells? recorded.* (\d+) failed$", re.MULTILINE)
 
 
-def branching() -> list[str]:
+def branching():
     return sorted(
         chapter.docname
         for chapter in chapters()
@@ -51,7 +48,7 @@ def branching() -> list[str]:
     )
 
 
-def smaller_pages(folder: Path) -> Path:
+def smaller_pages(folder):
     shutil.copytree(ROOT / "examples", folder / "examples")
     shutil.copytree(DOCS, folder / "docs")
     for docname, sizes in SIZES.items():
@@ -65,7 +62,7 @@ def smaller_pages(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def recording(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, str]:
+def recording(tmp_path_factory):
     folder = tmp_path_factory.mktemp("accelerator")
     run = subprocess.run(
         [

@@ -11,15 +11,12 @@ import builtins
 import posixpath
 import re
 import tomllib
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 from IPython.core.inputtransformer2 import TransformerManager
-from markdown_it.token import Token
 
-from executed_book.model import Cell
 from executed_book.names import imports as imports_of
 from executed_book.reading.chapters import decode, read_page
 from executed_book.reading.markdown import (
@@ -85,7 +82,7 @@ class Page:
     lists: list[str]
 
 
-def ideas(table: Path = TABLE) -> list[Idea]:
+def ideas(table=TABLE):
     chapters = tomllib.loads(table.read_text("utf-8"))
     return [
         Idea(name, chapter, tuple(signs))
@@ -97,7 +94,7 @@ def ideas(table: Path = TABLE) -> list[Idea]:
 class Signs:
     """Finds the ideas that a piece of code or of text uses."""
 
-    def __init__(self, table: list[Idea]) -> None:
+    def __init__(self, table):
         self.in_code: dict[str, Idea] = {}
         self.last_words: dict[str, Idea] = {}
         self.words: list[tuple[re.Pattern[str], Idea]] = []
@@ -105,7 +102,7 @@ class Signs:
             for sign in idea.signs:
                 self._add(sign, idea)
 
-    def _add(self, sign: str, idea: Idea) -> None:
+    def _add(self, sign, idea):
         if re.fullmatch(r"\.\w+\(\)|\w+=|\w+(\.\w+)+", sign):
             assert sign not in self.in_code, f"{sign} is introduced twice"
             self.in_code[sign] = idea
@@ -118,7 +115,7 @@ class Signs:
             pattern = rf"(?<![\w-]){begin}{rest}s?(?![\w-])"
             self.words.append((re.compile(pattern), idea))
 
-    def of_code(self, name: str) -> Idea | None:
+    def of_code(self, name):
         """The idea of a name, by the longest sign that it begins with."""
         if name in self.in_code or name[0] == "." or name[-1] == "=":
             return self.in_code.get(name)
@@ -128,20 +125,20 @@ class Signs:
         shorter = (".".join(parts[:n]) for n in range(len(parts), 1, -1))
         return next((self.in_code[s] for s in shorter if s in self.in_code), None)
 
-    def of_text(self, text: str) -> Iterator[tuple[int, str, Idea]]:
+    def of_text(self, text):
         """Words that stand for an idea, with the number of lines above them."""
         for pattern, idea in self.words:
             if found := pattern.search(text):
                 yield text.count("\n", 0, found.start()), found[0], idea
 
 
-def reading_order(docs: Path = DOCS, docname: str = "index") -> list[str]:
+def reading_order(docs=DOCS, docname="index"):
     """The pages in the order of the toctrees, each after the page that lists it."""
     listed = _listed(docname, docs)
     return [page for child in listed for page in (child, *reading_order(docs, child))]
 
 
-def _listed(docname: str, docs: Path) -> list[str]:
+def _listed(docname, docs):
     folder = posixpath.dirname(docname)
     _, body = _body(docs / f"{docname}.md")
     found = []
@@ -155,14 +152,14 @@ def _listed(docname: str, docs: Path) -> list[str]:
     return [page for page in found if (docs / f"{page}.md").exists()]
 
 
-def _body(path: Path) -> tuple[int, str]:
+def _body(path):
     """The line that a page's text begins on, and that text."""
     text = decode(path)
     _, taken = front_matter(text, path)
     return taken + 1, text.split("\n", taken)[taken] if taken else text
 
 
-def read(docname: str, docs: Path = DOCS) -> Page:
+def read(docname, docs=DOCS):
     path = docs / f"{docname}.md"
     first, body = _body(path)
     pieces = stretches(body, first)
@@ -191,7 +188,7 @@ def read(docname: str, docs: Path = DOCS) -> Page:
     return page
 
 
-def _tree(cell: Cell, path: Path) -> ast.Module:
+def _tree(cell, path):
     try:
         return ast.parse(TransformerManager().transform_cell(cell.source))
     except SyntaxError as error:
@@ -200,12 +197,12 @@ def _tree(cell: Cell, path: Path) -> ast.Module:
         return ast.Module([], [])
 
 
-def _imports(tree: ast.AST) -> dict[str, str]:
+def _imports(tree):
     nodes = (n for n in ast.walk(tree) if isinstance(n, ast.Import | ast.ImportFrom))
     return dict(pair for node in nodes for pair in imports_of(node))
 
 
-def _names(tree: ast.AST, imports: dict[str, str]) -> Iterator[tuple[str, int]]:
+def _names(tree, imports):
     """Names in full, `.method()` and `argument=`, with their lines."""
     within = set()  # names that a longer one begins with
     for node in ast.walk(tree):
@@ -228,7 +225,7 @@ def _names(tree: ast.AST, imports: dict[str, str]) -> Iterator[tuple[str, int]]:
                     yield f"{argument.arg}=", argument.value.lineno
 
 
-def _in_full(node: ast.expr, imports: dict[str, str]) -> str | None:
+def _in_full(node, imports):
     parts = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -238,7 +235,7 @@ def _in_full(node: ast.expr, imports: dict[str, str]) -> str | None:
     return ".".join([imports[node.id], *reversed(parts)])
 
 
-def _read_text(piece, page, ahead, imports) -> dict[str, int]:
+def _read_text(piece, page, ahead, imports):
     """Add the blocks of a text; what its last mark names, for the cell after it."""
     block: Block | None = None
     for token, line in _said(piece.tokens, piece.first):
@@ -256,7 +253,7 @@ def _read_text(piece, page, ahead, imports) -> dict[str, int]:
     return ahead
 
 
-def _said(tokens, first, level=0) -> Iterator[tuple[Token, int]]:
+def _said(tokens, first, level=0):
     """The tokens of running text with their lines, those of directives among them."""
     for token in tokens:
         line = first + (token.map[0] if token.map else 0)
@@ -275,7 +272,7 @@ def _said(tokens, first, level=0) -> Iterator[tuple[Token, int]]:
             yield from _said(tokens_of(body), line + 1 + offset, level + 1)
 
 
-def _take(text, first, block, page, imports) -> None:
+def _take(text, first, block, page, imports):
     bare = text
     for span in SPAN.finditer(text):
         line = first + text.count("\n", 0, span.start())
@@ -291,7 +288,7 @@ def _take(text, first, block, page, imports) -> None:
     block.text.append((bare, first))
 
 
-def _in_span(text: str, imports: dict[str, str]) -> Iterator[str]:
+def _in_span(text, imports):
     try:
         tree = ast.parse(text, mode="eval")
     except SyntaxError:
@@ -310,7 +307,7 @@ class Early:
     sign: str
     idea: Idea
 
-    def __str__(self) -> str:
+    def __str__(self):
         return (
             f"docs/{self.page.docname}.md:{self.line} uses {self.sign!r}"
             f" ({self.idea.name}), which docs/{self.idea.chapter}.md introduces later:"
@@ -319,7 +316,7 @@ class Early:
         )
 
 
-def walk(pages: list[Page], table: list[Idea]) -> tuple[list[Early], list[str]]:
+def walk(pages, table):
     """The early uses that no mark allows, and what is wrong with marks."""
     signs = Signs(table)
     place = {page.docname: n for n, page in enumerate(pages)}
@@ -349,7 +346,7 @@ def walk(pages: list[Page], table: list[Idea]) -> tuple[list[Early], list[str]]:
     return early, wrong
 
 
-def uses(block: Block, signs: Signs) -> Iterator[tuple[int, str, Idea]]:
+def uses(block, signs):
     """Each idea that a block uses, once, with its first line and sign."""
     found: dict[str, tuple[int, str, Idea]] = {}
     for name, line in block.code:
@@ -362,12 +359,12 @@ def uses(block: Block, signs: Signs) -> Iterator[tuple[int, str, Idea]]:
 
 
 @pytest.fixture(scope="module")
-def table() -> list[Idea]:
+def table():
     return ideas()
 
 
 @pytest.fixture(scope="module")
-def pages() -> list[Page]:
+def pages():
     return [read(docname) for docname in reading_order()]
 
 
@@ -423,7 +420,7 @@ CELL = "```{{code-cell}}\n{options}import jax\nfrom jax import vmap as v\n{code}
 def found(tmp_path):
     """What is wrong with a book of three chapters, given the first two."""
 
-    def walked(one: str, two: str = "") -> list[str]:
+    def walked(one, two=""):
         chapters = {"one": one, "two": two, "three": "The end."}
         lists = "```{toctree}\none\nparts/index\n```\n"
         (tmp_path / "parts").mkdir()

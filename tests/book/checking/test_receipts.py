@@ -3,18 +3,13 @@
 import json
 from pathlib import Path
 
-from executed_book.checking.receipts import (
-    Counts,
-    check_failing,
-    count_claims,
-    unbound,
-)
+from executed_book.checking.receipts import Counts, check_failing, count_claims, unbound
 from executed_book.model import Cell, Sentence
 from executed_book.reading.chapters import Reading, read_page
 from executed_book.running.store import Store
 from executed_book.settings import Settings
 
-from ..conftest import FRONT, TinyBook
+from ..conftest import FRONT
 from ..made import chapter
 
 PAGE = """
@@ -37,23 +32,23 @@ assert (squares[1:] == np.arange(1, 9, 2).cumsum()).all()
 """
 
 
-def write(book: TinyBook, text: str) -> None:
+def write(book, text):
     book.page("squares", f"{FRONT}# Squares\n{text}")
     book.index("squares")
 
 
-def configure(book: TinyBook, *lines: str) -> None:
+def configure(book, *lines):
     path = book.root / "conf" / "conf.py"
     path.write_text("\n".join([path.read_text(), *lines]) + "\n")
 
 
-def refusal(book: TinyBook, text: str) -> str:
+def refusal(book, text):
     write(book, text)
     output = book.refused("execute")
     return output
 
 
-def line_of(book: TinyBook, words: str) -> int:
+def line_of(book, words):
     text = (book.root / "docs" / "squares.md").read_text()
     return text[: text.index(words)].count("\n") + 1
 
@@ -147,7 +142,7 @@ def test_unbound_claims_are_errors_on_pages_that_are_bound(book):
     assert "{no-check}`definition`" in output
 
 
-def test_marks_in_a_notebook_are_read(tmp_path: Path):
+def test_marks_in_a_notebook_are_read(tmp_path):
     cell = {
         "cell_type": "markdown",
         "metadata": {},
@@ -193,14 +188,14 @@ def test_pages_quote_the_counts_and_follow_them(book):
     assert "'x' was not computed: values stand in the" in output
 
 
-def page(*sentences: Sentence, cells: tuple[Cell, ...] = (), text: str = "one"):
+def page(*sentences, cells=(), text="one"):
     made = chapter(*cells, sentences=sentences)
     settings = Settings(Path("docs"), Path("kept"))
     reading = Reading(Path(f"docs/{text}.md"), settings, made, sentences)
     return reading
 
 
-def failing(tmp_path: Path, *cells: Cell) -> list[tuple[int, str]]:
+def failing(tmp_path, *cells):
     store = Store(tmp_path / "kept", tmp_path)
     found = [
         [(e.line, e.message) for e in check_failing(page(cells=cells), store)]
@@ -227,7 +222,7 @@ def test_what_was_found_is_kept_until_a_cell_changes(tmp_path, monkeypatch):
     assert len(list(check_failing(first, store))) == 1
     asked = []
 
-    def noting(sources: list[str]) -> list[list[object]]:
+    def noting(sources):
         asked.append(sources)
         return [[] for _ in sources]
 

@@ -5,7 +5,6 @@ import hashlib
 import os
 import shutil
 import threading
-from pathlib import Path
 
 import pytest
 
@@ -13,10 +12,8 @@ from executed_book.commands import publish
 from executed_book.commands.publish import MARK, Site, foreign_files, write_mark
 from executed_book.errors import BookError
 
-from ..conftest import TinyBook
 
-
-def tree(root: Path) -> dict[str, str]:
+def tree(root):
     found = {}
     for path in sorted(root.rglob("*")):
         if path.is_file() and not path.is_symlink():
@@ -27,7 +24,7 @@ def tree(root: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> TinyBook:
+def project(tmp_path):
     """A book in a checkout of its own, beside another checkout."""
     from ..conftest import new_book
 
@@ -107,13 +104,13 @@ def test_a_work_folder_of_somebody_elses_is_left_alone(book):
     assert (work / "thesis.txt").read_text() == "mine"
 
 
-def working(output: Path) -> Site:
+def working(output):
     site = Site(output)
     with site.work_alone():
         return site
 
 
-def made_site(folder: Path, text: str) -> Path:
+def made_site(folder, text):
     folder.mkdir(parents=True)
     (folder / "index.html").write_text(text)
     return folder
@@ -125,7 +122,7 @@ def test_there_is_no_moment_without_a_site(tmp_path):
     others = [made_site(tmp_path / text, text) for text in ("other", "another")]
     missing, stop = [], threading.Event()
 
-    def look() -> None:
+    def look():
         while not stop.is_set():
             try:
                 (site.output / "index.html").read_bytes()
@@ -186,7 +183,7 @@ def test_a_disk_that_is_full_while_copying_leaves_nothing_half_done(
     site = working(tmp_path / "html")
     site.publish(made_site(tmp_path / "one", "one"))
 
-    def full(source: Path, target: Path, **_: object) -> None:
+    def full(source, target, **_):
         target.mkdir()
         raise shutil.Error([("a", "b", "[Errno 28] No space left on device: 'b'")])
 

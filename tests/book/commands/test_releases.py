@@ -1,7 +1,6 @@
 """The page of what other releases change: from stored files."""
 
 import dataclasses
-from pathlib import Path
 
 import pytest
 
@@ -12,24 +11,18 @@ from executed_book.checking.stored import (
     stored_path,
     write_page,
 )
-from executed_book.commands.releases import (
-    Change,
-    Release,
-    compare,
-    releases_page,
-)
-from executed_book.model import Provenance
+from executed_book.commands.releases import Change, Release, compare, releases_page
 
 from ..made import CPU, chapter
 
 OTHER = dataclasses.replace(CPU, jax="0.11.2", date="2001-02-03")
 
 
-def changed(number: int, old: str, new: str) -> Change:
+def changed(number, old, new):
     return Change("a", number, "f()", new=new, old=old)
 
 
-def release(jax: str, *changes: Change) -> Release:
+def release(jax, *changes):
     return Release("2", dataclasses.replace(OTHER, jax=jax), 9, {"a": "A"}, [*changes])
 
 
@@ -46,11 +39,11 @@ def test_lines_of_a_long_output_that_are_its_own_are_marked():
     assert "emphasize" not in page, "nothing is shared"
 
 
-def stored(text: str, source: str = "f()", **fields) -> StoredCell:
+def stored(text, source="f()", **fields):
     return StoredCell(source, (Part(text),) if text else (), **fields)
 
 
-def store(folder: Path, provenance: Provenance, *cells: StoredCell) -> Path:
+def store(folder, provenance, *cells):
     path = stored_path(folder, provenance.jax, "one")
     write_page(StoredPage(provenance, cells), path)
     return path.parent
