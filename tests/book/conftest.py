@@ -121,14 +121,6 @@ class TinyBook:
         tool = "sphinx.cmd.build"
         return ended(Forked(self.root, arguments, dict(os.environ), tool))
 
-    def run_on_a_device(self, *arguments: str, **how: object) -> tuple[int, str]:
-        """Run a command as if an accelerator were here that behaves so."""
-        return self.run(*arguments, **on_a_device(**how))
-
-    def done_on_a_device(self, *arguments: str, **how: object) -> str:
-        """Run a command so, and insist that it went well; what was printed."""
-        return self.done(*arguments, **on_a_device(**how))
-
     def stored(self, name: str, device: str = "cpu") -> Path:
         """The file with what the cells of a page gave on a device, with our JAX."""
         folder = self.root / "outputs" / "cells"

@@ -11,7 +11,7 @@ def two_once(tmp_path_factory):
     book.index("one", "two")
     book.chapter("one", "import sys\nprint('one')")
     book.chapter("two", "print('two')")
-    assert "2 to execute" in book.executed()
+    assert "2 to execute" in book.built()
     return book
 
 
@@ -20,12 +20,14 @@ def two(two_once, tmp_path):
     return copy_of(two_once, tmp_path)
 
 
-def test_prose_alone_executes_nothing_and_is_rendered(two):
-    two.built()
+def test_prose_alone_executes_nothing_and_a_cell_its_chapter_alone(two):
     path = two.root / "docs" / "one.md"
     path.write_text(path.read_text() + "\nNew prose.\n")
     assert "0 to execute" in two.built()
     assert "New prose." in two.html("one")
+    path.write_text(path.read_text().replace("'one'", "'uno'"))
+    assert "1 to execute" in two.built()
+    assert "uno" in two.html("one")
 
 
 def test_a_changed_renderer_renders_all_and_executes_nothing(two):
@@ -44,12 +46,6 @@ def test_a_changed_renderer_renders_all_and_executes_nothing(two):
         assert "0 to execute" in two.built()
         assert words in two.html("one")
         assert words in two.html("two")
-
-
-def test_a_changed_cell_executes_its_chapter_alone(two):
-    two.chapter("one", "print('uno')")
-    assert "1 to execute" in two.built()
-    assert "uno" in two.html("one")
 
 
 def test_a_changed_announcement_is_checked_without_running(two):

@@ -30,11 +30,8 @@ def test_cells_are_read_and_outputs_are_not():
     )
     metadata, found = notebook_stretches(text)
     assert metadata == {"title": "T"}
-    assert [(s.kind, s.text) for s in found] == [
-        ("markdown", "# A\n\nb"),
-        ("code", "x"),
-        ("raw", "raw"),
-    ]
+    parts = [("markdown", "# A\n\nb"), ("code", "x"), ("raw", "raw")]
+    assert [(s.kind, s.text) for s in found] == parts
     assert found[1].options == {"tags": ["check"]}
     assert "old" not in repr(found)
 

@@ -30,12 +30,9 @@ def book(source, *exclude, **options):
     return Settings(source, source / "_cache", exclude=exclude, **options)
 
 
-def test_pages_are_sorted_and_what_programs_leave_is_none(source):
+def test_pages_are_sorted_by_sphinxs_patterns_and_what_programs_leave_is_none(source):
     found = names(source, find_pages(book(source, "_build")))
     assert found == ["_pages/c.md", "a/x.md", "a/y.ipynb", "b.md"]
-
-
-def test_patterns_are_sphinxs(source):
     below = find_pages(book(source, include=("a/**",)))
     assert names(source, below) == ["a/x.md", "a/y.ipynb"]
     assert names(source, find_pages(book(source, "a", "_*", "**/z.md"))) == ["b.md"]

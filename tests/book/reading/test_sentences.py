@@ -38,12 +38,10 @@ def test_sentences_end_at_their_marks_and_have_their_lines():
 
 
 def test_no_sentence_ends_in_code_or_math_or_a_link():
+    said = [(1, "It is a. b and $x. y$ so."), (1, "Two.")]
+    assert texts("It is `a. b` and $x. y$ so. Two.\n") == said
     text = "See `a. b` and $x. y$ at [a](http://x.dev/a. b) now. Two.\n"
-    assert [s for _, s in texts("It is `a. b` and $x. y$ so. Two.\n")] == [
-        "It is a. b and $x. y$ so.",
-        "Two.",
-    ]
-    assert [s for _, s in texts(text)][-1] == "Two."
+    assert texts(text)[-1] == (1, "Two.")
 
 
 def test_a_mark_belongs_to_the_sentence_before_it():
@@ -56,19 +54,11 @@ def test_a_mark_belongs_to_the_sentence_before_it():
 
 
 def test_the_check_at_the_end_of_a_paragraph_vouches_for_all_of_it():
-    found = read(
-        "It never copies. {check}`a` Never\nraises. Two. {check}`b`\n\nNever.\n"
-    )
-    assert [(s.checks, s.vouched) for s in found] == [
-        (("a",), ("b",)),
-        ((), ("b",)),
-        (("b",), ("b",)),
-        ((), ()),
-    ]
+    found = read("It never. {check}`a` Never\nraises. Two. {check}`b`\n\nNever.\n")
+    assert [s.checks for s in found] == [("a",), (), ("b",), ()]
+    assert [s.vouched for s in found] == [("b",), ("b",), ("b",), ()]
     assert [s.is_bound for s in found] == [True, True, True, False]
-
-
-def test_a_check_within_a_paragraph_vouches_for_its_own_sentence_alone():
+    # One within a paragraph vouches for its own sentence alone.
     found = read("It never copies. One. {check}`a` It never raises.\n")
     assert [s.is_bound for s in found] == [False, True, False]
 
@@ -142,13 +132,8 @@ def test_lists_below_some_titles_are_claims():
         "\n1. Four\n"
     )
     found = read(page, under=["Keep this"])
-    assert [(s.text, s.claim) for s in found if s.claim] == [
-        ("One.", 7),
-        ("Two.", 7),
-        ("inner", 7),
-        ("Three", 7),
-        ("Four", 14),
-    ]
+    claims = [(text, 7) for text in ("One.", "Two.", "inner", "Three")]
+    assert [(s.text, s.claim) for s in found if s.claim] == [*claims, ("Four", 14)]
 
 
 def test_the_check_at_the_end_of_a_claim_vouches_for_all_of_it():

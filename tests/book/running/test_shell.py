@@ -75,13 +75,9 @@ os._exit(0)
 
 @pytest.fixture(scope="module")
 def ran() -> dict[str, Any]:
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        input=json.dumps([CELLS, [*VALUES, ESCAPED, *WRONG]]),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    given = json.dumps([CELLS, [*VALUES, ESCAPED, *WRONG]])
+    command = [sys.executable, "-c", PROGRAM]
+    done = subprocess.run(command, input=given, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

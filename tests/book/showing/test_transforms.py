@@ -104,12 +104,9 @@ def test_an_image_in_the_text_has_none(tmp_path):
 def test_a_program_stands_right_below_the_code():
     made = cell(text("3"), metadata={"program": "x = '<1>'\nx\n"})
     applied("ProgramBoxes", made)
-    assert [n.get("nb_element") for n in made.children] == [
-        "cell_code_source",
-        None,
-        "cell_code_output",
-    ]
-    box = made.children[1]
+    source, box, output = made.children
+    kinds = [part.get("nb_element") for part in (source, output)]
+    assert kinds == ["cell_code_source", "cell_code_output"]
     assert box["classes"] == ["program-holder", "no-search"]
     assert "x = &#x27;&lt;1&gt;&#x27;\nx\n</pre>" in box.children[0].astext()
     assert program_box("a\nb\n").astext().count("2 lines") == 1
@@ -134,14 +131,11 @@ def recorded(*records: dict[str, str], own: tuple[nodes.Node, ...] = (text("1"),
 
 def tabs(document: nodes.document) -> list[tuple[str, bool, list[str]]]:
     """Each tab: what it is called, whether it is open, what it holds."""
-    items = [n for n in document.findall(nodes.container) if _is(n, "tab-item")]
     return [
-        (
-            item.children[0].astext(),
-            item["selected"],
-            [child.astext() for child in item.children[1].children],
-        )
-        for item in items
+        (label.astext(), item["selected"], [part.astext() for part in held.children])
+        for item in document.findall(nodes.container)
+        if _is(item, "tab-item")
+        for label, held in [item.children]
     ]
 
 
@@ -152,11 +146,8 @@ def _is(node: nodes.container, kind: str) -> bool:
 def test_several_records_share_one_set_and_say_what_else_is_another():
     other = {"label": "TPU v5", "version": "JAX 0.11", "stamp": "There"}
     document = applied("RecordTabs", *recorded(RECORD, other))
-    assert [tab[0] for tab in tabs(document)] == [
-        "CPU",
-        "NVIDIA H200",
-        "TPU v5, JAX 0.11",
-    ]
+    names = ["CPU", "NVIDIA H200", "TPU v5, JAX 0.11"]
+    assert [tab[0] for tab in tabs(document)] == names
     sets = [n for n in document.findall(nodes.container) if _is(n, "tab-set")]
     assert len(sets) == 1
     assert len(transforms._cells(document)) == 1, "the records' own cells are gone"
