@@ -1,7 +1,10 @@
 """Sentences that name their checks: what is refused, what is counted, what is shown."""
 
 import json
+import re
 from pathlib import Path
+
+import pytest
 
 from executed_book.checking.receipts import Counts, check_failing, count_claims, unbound
 from executed_book.model import Cell, Sentence
@@ -44,8 +47,7 @@ def configure(book, *lines):
 
 def refusal(book, text):
     write(book, text)
-    output = book.refused("execute")
-    return output
+    return book.refused("execute")
 
 
 def line_of(book, words):
@@ -93,11 +95,12 @@ def test_a_check_may_announce_a_failure_and_rules_may_be_left_out(book):
 
 def test_a_check_that_fails_names_its_sentences(book):
     output = refusal(book, PAGE.replace("cumsum()", "cumsum() + 1"))
-    line = line_of(book, "assert (")
-    assert f"squares.md:{line}: cell 2 raised AssertionError" in output
-    first, second = line_of(book, "Every square"), line_of(book, "- Squares grow")
-    assert f"line {first}, “Every square is a sum of odd numbers.”" in output
-    assert f"line {second}, “Squares grow.”" in output
+    for words, line, said in (
+        ("assert (", "squares.md:{}: ", "cell 2 raised AssertionError"),
+        ("Every square", "line {}, ", "“Every square is a sum of odd numbers.”"),
+        ("- Squares grow", "line {}, ", "“Squares grow.”"),
+    ):
+        assert line.format(line_of(book, words)) + said in output
 
 
 LOOSE = """
@@ -116,15 +119,13 @@ CLAIMS = 'executed_book_claims = {"under": ["What to remember"]}'
 def test_unbound_claims_are_listed_and_counted(book):
     write(book, PAGE + LOOSE)
     configure(book, CLAIMS)
-    book.page(
-        "terms", ":orphan:\n\n# Terms\n\n```{glossary}\nevery\n  All of it.\n```\n"
-    )
+    terms = "```{glossary}\nevery\n  All of it.\n```\n"
+    book.page("terms", f":orphan:\n\n# Terms\n\n{terms}")
     output = book.done("claims")
     one, half = line_of(book, "A number has"), line_of(book, "- Squares of halves")
-    listed = [line for line in output.splitlines() if line.startswith("docs")]
     sentence = f"docs/squares.md:{one}: no check holds this sentence:"
     line = f"docs/squares.md:{half}: no check holds this line:"
-    assert listed == [
+    assert re.findall("^docs.*", output, re.M) == [
         f"{sentence} “A number has only one square.”",
         f"{line} “Squares of halves are quarters.”",
     ]
@@ -143,11 +144,7 @@ def test_unbound_claims_are_errors_on_pages_that_are_bound(book):
 
 
 def test_marks_in_a_notebook_are_read(tmp_path):
-    cell = {
-        "cell_type": "markdown",
-        "metadata": {},
-        "source": "One.\n\nAll. {check}`a`",
-    }
+    cell = {"cell_type": "markdown", "source": "One.\n\nAll. {check}`a`"}
     plain = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell]}
     page = tmp_path / "page.ipynb"
     page.write_text(json.dumps(plain, indent=1))
@@ -191,29 +188,28 @@ def test_pages_quote_the_counts_and_follow_them(book):
 def page(*sentences, cells=(), text="one"):
     made = chapter(*cells, sentences=sentences)
     settings = Settings(Path("docs"), Path("kept"))
-    reading = Reading(Path(f"docs/{text}.md"), settings, made, sentences)
-    return reading
+    return Reading(Path(f"docs/{text}.md"), settings, made, sentences)
 
 
-def failing(tmp_path, *cells):
-    store = Store(tmp_path / "kept", tmp_path)
-    found = [
-        [(e.line, e.message) for e in check_failing(page(cells=cells), store)]
-        for _ in range(2)
-    ]
-    assert found[0] == found[1], "what is kept is what was found"
-    return found[0]
-
-
-def test_a_check_holds_something(tmp_path):
-    named, tagged = {"check": "a"}, {"tags": frozenset({"check"})}
-    nothing = "cell 1 is a check, and nothing in it can fail"
-    assert failing(tmp_path, Cell(1, "x = 1", 5, **named)) == [(5, nothing)]
-    assert failing(tmp_path, Cell(1, "x = 1", 5, **tagged)) == [(5, nothing)]
-    assert failing(tmp_path, Cell(1, "x", 5, raises="E: a", **named)) == []
-    assert failing(tmp_path, Cell(1, "x", 5, warns="W", **named)) == []
-    assert failing(tmp_path, Cell(1, "x", 5, is_skipped=True, **named)) == []
-    assert failing(tmp_path, Cell(1, "x = 1", 5)) == []
+@pytest.mark.parametrize(
+    ("fields", "count"),
+    [
+        ({"check": "a"}, 1),
+        ({"tags": frozenset({"check"})}, 1),
+        ({"check": "a", "raises": "E: a"}, 0),
+        ({"check": "a", "warns": "W"}, 0),
+        ({"check": "a", "is_skipped": True}, 0),
+        ({}, 0),
+    ],
+)
+def test_a_check_holds_something(tmp_path, fields, count):
+    made, store = (
+        page(cells=(Cell(1, "x = 1", 5, **fields),)),
+        Store(tmp_path, tmp_path),
+    )
+    nothing = [(5, "cell 1 is a check, and nothing in it can fail")] * count
+    for _ in range(2):  # what is kept is what was found
+        assert [(e.line, e.message) for e in check_failing(made, store)] == nothing
 
 
 def test_what_was_found_is_kept_until_a_cell_changes(tmp_path, monkeypatch):

@@ -114,15 +114,13 @@ def test_no_noise(text):
 def test_noise_is_looked_for_in_all_that_is_shown_and_shown_with_its_line():
     noise = "an <A at 0x7f00123456>"
     failing = {"output_type": "error", "traceback": ["Traceback", noise]}
-    for one in (
-        gave(shown("x", html=f"<b>\n{noise}\n</b>")),
-        gave(failing),
-        gave(values=(ValueResult(noise),)),
+    value = Cell(1, "x", 10, values=(Value("value", "x", 12),))
+    for cell, result in (
+        ("x", gave(shown("x", html=f"<b>\n{noise}\n</b>"))),
+        ("x", gave(failing)),
+        (value, gave(values=(ValueResult(noise),))),
     ):
-        values = tuple(Value("value", "x", 12) for _ in one.values)
-        errors = check_run(
-            executed(chapter(Cell(1, "x", 10, values=values)), one), ["noise"]
-        )
+        errors = check_run(executed(chapter(cell), result), ["noise"])
         assert [error.detail for error in errors] == [noise]
 
 

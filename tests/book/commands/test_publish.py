@@ -1,7 +1,6 @@
 """What the exchange of a site replaces, and what it leaves alone."""
 
 import filecmp
-import hashlib
 import os
 import shutil
 import threading
@@ -12,22 +11,23 @@ from executed_book.commands import publish
 from executed_book.commands.publish import MARK, Site, foreign_files, write_mark
 from executed_book.errors import BookError
 
+from ..conftest import new_book
+
 
 def tree(root):
-    found = {}
-    for path in sorted(root.rglob("*")):
-        if path.is_file() and not path.is_symlink():
-            found[str(path)] = hashlib.sha256(path.read_bytes()).hexdigest()
-        else:
-            found[str(path)] = str(path.readlink()) if path.is_symlink() else "folder"
-    return found
+    """What lies below a folder: links with their targets, files with their bytes."""
+    return {
+        path: (
+            path.is_symlink() and path.readlink(),
+            path.is_file() and path.read_bytes(),
+        )
+        for path in root.rglob("*")
+    }
 
 
 @pytest.fixture
 def project(tmp_path):
     """A book in a checkout of its own, beside another checkout."""
-    from ..conftest import new_book
-
     book = new_book(tmp_path / "project")
     book.index("one")
     book.chapter("one", "print('ran')")
@@ -188,9 +188,8 @@ def test_a_disk_that_is_full_while_copying_leaves_nothing_half_done(
         raise shutil.Error([("a", "b", "[Errno 28] No space left on device: 'b'")])
 
     monkeypatch.setattr(publish.shutil, "copytree", full)
-    with pytest.raises(
-        BookError, match="No space left on device: 'b'; the old site stands"
-    ):
+    said = "No space left on device: 'b'; the old site stands"
+    with pytest.raises(BookError, match=said):
         site.publish(made_site(tmp_path / "two", "two"))
     assert (site.output / "index.html").read_text() == "one"
     assert [path.name for path in site.work.iterdir()] == ["lock"]

@@ -59,10 +59,7 @@ def test_warnings_are_errors_and_leave_it_unfinished(work):
     [
         (ValueError("odd\nand more"), "ValueError: odd: nothing was published"),
         (ValueError(""), "ValueError: nothing was published"),
-        (
-            type("E", (Exception,), {"category": "Theme error"})("no"),
-            "Theme error: no:",
-        ),
+        (type("E", (Exception,), {"category": "A theme"})("no"), "A theme: no:"),
     ],
 )
 def test_what_failed_is_one_line_and_the_whole_is_in_a_file(work, error, said):
