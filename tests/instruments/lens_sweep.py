@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from importlib.metadata import version
+from operator import attrgetter
 from typing import Any
 
 import jax
@@ -176,23 +177,14 @@ WRITTEN: dict[str, Callable[..., Any]] = {
 
 def functions() -> Iterator[tuple[str, str, Callable[..., Any]]]:
     """Yield the family, the name and the function of all that are public."""
-    modules: dict[str, types.ModuleType] = {
-        "numpy": jnp,
-        "numpy.linalg": jnp.linalg,
-        "numpy.fft": jnp.fft,
-        "nn": jax.nn,
-        "lax": lax,
-        **{
-            f"scipy.{name}": getattr(jax.scipy, name)
-            for name in (
-                *("linalg", "special", "signal", "fft", "integrate", "interpolate"),
-                *("ndimage", "optimize", "stats"),
-            )
-        },
-    }
-    for stats in ("norm", "gamma", "beta", "poisson", "t", "multivariate_normal"):
-        modules[f"scipy.stats.{stats}"] = getattr(jax.scipy.stats, stats)
-    for family, module in modules.items():
+    scipy = "linalg special signal fft integrate interpolate ndimage optimize stats"
+    stats = "norm gamma beta poisson t multivariate_normal"
+    for family in (
+        *("numpy", "numpy.linalg", "numpy.fft", "nn", "lax"),
+        *(f"scipy.{name}" for name in scipy.split()),
+        *(f"scipy.stats.{name}" for name in stats.split()),
+    ):
+        module = attrgetter(family)(jax)
         for name in sorted(vars(module)):
             one = getattr(module, name)
             is_kind = isinstance(one, (type, types.ModuleType))
@@ -410,15 +402,10 @@ def sweep(only: str = "", slopes: bool = True) -> Sweep:
 
 
 def report(found: Sweep) -> str:
-    return "\n".join(
-        [
-            ", ".join(f"{count} {name}" for name, count in found.counts.items()),
-            f"not called, for want of arguments ({len(found.skipped)}):",
-            f"  {' '.join(found.skipped)}",
-            f"wrong ({len(found.wrong)}):",
-            *(f"  {one}" for one in found.wrong),
-        ]
-    )
+    counts = ", ".join(f"{count} {name}" for name, count in found.counts.items())
+    skipped = f"not called, for want of arguments ({len(found.skipped)}):"
+    wrong = [f"wrong ({len(found.wrong)}):", *found.wrong]
+    return "\n  ".join([counts, skipped, " ".join(found.skipped), *wrong])
 
 
 def main() -> int:

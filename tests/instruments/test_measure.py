@@ -107,14 +107,11 @@ def test_few_samples_claim_no_precision():
         Spread.of([])
 
 
-def test_a_steady_function_is_timed_exactly(clock):
+def test_a_steady_function_is_timed_exactly_and_short_calls_together(clock):
     m = measure(clock.work(3e-3))
     assert m.steady.median == pytest.approx(3e-3)
     assert m.steady.least == pytest.approx(m.steady.most)
     assert m.reached
-
-
-def test_short_calls_are_timed_together(clock):
     m = measure(clock.work(1e-6))
     assert m.steady.calls >= 50
     assert m.steady.median == pytest.approx(1e-6)
@@ -186,16 +183,13 @@ def test_nobody_gains_by_the_place_in_a_round(clock):
 
 
 def test_options_of_jit_are_kept():
-    @functools.partial(
-        jax.jit, static_argnums=1, static_argnames="kind", donate_argnames="x"
-    )
     def step(x, n, *, kind="a"):
         assert isinstance(n, int)
         assert isinstance(kind, str)
         return x * n
 
-    x = jnp.ones(10)
-    m = measure(step, x, 3, kind="b", **QUICK)
+    x, static = jnp.ones(10), {"static_argnums": 1, "static_argnames": "kind"}
+    m = measure(jax.jit(step, donate_argnames="x", **static), x, 3, kind="b", **QUICK)
     assert m.name == "step"
     assert not x.is_deleted()
 
@@ -203,9 +197,8 @@ def test_options_of_jit_are_kept():
 def test_a_plain_function_has_no_stages():
     m = measure(lambda x: jnp.sin(x) + 1, jnp.ones(10), **QUICK)
     assert list(m.stages) == ["first", "steady"]
-    with pytest.raises(
-        AttributeError, match="'compile' here; of the stages there are: first, steady"
-    ):
+    says = "'compile' here; of the stages there are: first, steady"
+    with pytest.raises(AttributeError, match=says):
         m.compile  # noqa: B018
     assert m.first.samples == 1
     assert "one call" in repr(m)
@@ -267,16 +260,11 @@ def slow_step():
         *(lambda a: {Box(a)}, lambda a: deque([a]), lambda a: lambda: a),
         *(lambda a: functools.partial(jnp.add, a), lambda a: Box(a).method),
     ],
-    ids=[
-        *("attribute", "slots", "nested", "deep", "set", "deque", "closure"),
-        *("partial", "method"),
-    ],
 )
 def test_arrays_in_objects_are_waited_for(wrap):
     step, x = slow_step()
-    c = measure.compare(
-        {"bare": lambda: step(x), "held": lambda: wrap(step(x))}, budget=0.05
-    )
+    both = {"bare": lambda: step(x), "held": lambda: wrap(step(x))}
+    c = measure.compare(both, budget=0.05)
     assert c.ratios["held"].median > 0.1  # without waiting, a hundredth
 
 
@@ -296,9 +284,6 @@ def test_a_body_that_does_not_run_says_so():
     c = measure.compare({"lazy": lambda: lazy(1.0), "list": lambda: [1]}, **QUICK)
     assert "lazy returns a generator" in c.note
     assert not c.reached
-
-
-def test_a_function_as_a_result_says_so():
     note = measure(lambda: lambda x: x, **QUICK).note
     assert "returns a function, which was not called" in note
 

@@ -2,6 +2,7 @@
 
 import functools
 import gc
+import operator
 import re
 import textwrap
 import weakref
@@ -46,10 +47,8 @@ def test_a_call_that_raises_is_counted_and_the_error_is_the_users():
         for _ in range(2):
             with pytest.raises(LookupError, match="mine") as caught:
                 step(jnp.ones(3))
-        step(jnp.ones(4))
-        step(jnp.ones(4))
-    assert log["step"].traces == 3
-    assert log["step"].compilations == 1
+        step(jnp.ones(4)), step(jnp.ones(4))
+    assert (log["step"].traces, log["step"].compilations) == (3, 1)
     raised = [trace.raised for trace in log["step"].history]
     assert raised == ["LookupError", "LookupError", None]
     assert log["step"].history[1].why[0].kind == "earlier trace raised"
@@ -289,22 +288,16 @@ def test_a_log_keeps_no_function_alive():
 
 
 def test_two_functions_of_one_full_name_are_told_by_their_lines():
-    def make(k):
-        if k:
+    def step(x):
+        return x
 
-            def step(x):
-                return x
+    first = step
 
-        else:
-
-            def step(x):
-                return x + 1
-
-        return jax.jit(step)
+    def step(x):
+        return x + 1
 
     with watch() as log:
-        make(0)(1.0)
-        make(1)(1.0)
+        jax.jit(first)(1.0), jax.jit(step)(1.0)
     with pytest.raises(KeyError) as caught:
         log["step"]
     places = re.findall(r"\(test_watch.py:(\d+)\)", str(caught.value))
@@ -496,7 +489,7 @@ def test_a_lens_under_a_running_watch():
     assert len(_events._listeners) == 0
 
 
-def test_two_logs_at_once():
+def test_two_logs_at_once_and_one_of_hits_alone():
     step = make_step()
     with watch() as outer:
         step(1.0)
@@ -504,11 +497,6 @@ def test_two_logs_at_once():
             step(1)
         step(jnp.ones(3))
     assert (outer["step"].traces, inner["step"].traces) == (3, 1)
-
-
-def test_a_function_that_only_hit_the_cache():
-    step = make_step()
-    step(1.0)
     with watch() as log:
         step(1.0)
     assert log[step].traces == 0
@@ -516,8 +504,6 @@ def test_a_function_that_only_hit_the_cache():
 
 
 def test_builtin_functions_are_told_apart():
-    import operator
-
     with watch() as log:
         jax.jit(operator.add)(1.0, 2.0)
         jax.jit(operator.mul)(1.0, 2.0)
@@ -662,7 +648,7 @@ def test_a_long_history_is_cut():
     assert "and 12 more" in log._repr_html_()
 
 
-def test_html_escapes():
+def test_html_escapes_and_an_empty_log_says_so():
     @functools.partial(jax.jit, static_argnames="mode")
     def step(x, mode):
         return x
@@ -676,9 +662,6 @@ def test_html_escapes():
     assert 'class="ja-table"' in shown
     assert "html[data-theme=dark] .ja-table" in shown
     assert "prefers-color-scheme:dark" in shown
-
-
-def test_an_empty_log():
     with watch() as log:
         pass
     assert repr(log) == "nothing traced or compiled"
