@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from IPython.core.inputtransformer2 import TransformerManager
 
+from executed_book.names import dotted
 from executed_book.names import imports as imports_of
 from executed_book.reading.chapters import decode, read_page
 from executed_book.reading.markdown import (
@@ -55,6 +56,9 @@ class Idea:
     chapter: str
     signs: tuple[str, ...]
 
+    def __str__(self):
+        return f"{self.name}, which {self.chapter} introduces later"
+
 
 @dataclass
 class Block:
@@ -76,7 +80,6 @@ class Page:
     """A page as it is read: its blocks in order, the pages it links, those it lists."""
 
     docname: str
-    path: Path
     blocks: list[Block]
     links: set[str]
     lists: list[str]
@@ -139,16 +142,14 @@ def reading_order(docs=DOCS, docname="index"):
 
 
 def _listed(docname, docs):
-    folder = posixpath.dirname(docname)
+    folder = posixpath.join("/", posixpath.dirname(docname))
     _, body = _body(docs / f"{docname}.md")
     found = []
     for token in tokens_of(body):
         if token.type == "fence" and token.info.startswith("{toctree}"):
             for entry in filter(None, directive_body(token.content)[0].splitlines()):
                 target = re.sub(r".*<(.*)>$", r"\1", entry.strip())
-                found.append(
-                    posixpath.normpath(posixpath.join("/", folder, target))[1:]
-                )
+                found.append(posixpath.normpath(posixpath.join(folder, target))[1:])
     return [page for page in found if (docs / f"{page}.md").exists()]
 
 
@@ -166,10 +167,10 @@ def read(docname, docs=DOCS):
     chapter = read_page(path, Settings(docs, docs)).chapter
     cells = {cell.line: cell for cell in chapter.cells} if chapter else {}
     trees = {line: _tree(cell, path) for line, cell in cells.items()}
-    imports = dict(USUAL)
-    for tree in trees.values():
-        imports |= _imports(tree)
-    page = Page(docname, path, [], set(), _listed(docname, docs))
+    nodes = [node for tree in trees.values() for node in ast.walk(tree)]
+    bound = [n for n in nodes if isinstance(n, ast.Import | ast.ImportFrom)]
+    imports = USUAL | dict(pair for node in bound for pair in imports_of(node))
+    page = Page(docname, [], set(), _listed(docname, docs))
     ahead: dict[str, int] = {}
     for piece in pieces:
         if piece.kind == "code":
@@ -197,11 +198,6 @@ def _tree(cell, path):
         return ast.Module([], [])
 
 
-def _imports(tree):
-    nodes = (n for n in ast.walk(tree) if isinstance(n, ast.Import | ast.ImportFrom))
-    return dict(pair for node in nodes for pair in imports_of(node))
-
-
 def _names(tree, imports):
     """Names in full, `.method()` and `argument=`, with their lines."""
     within = set()  # names that a longer one begins with
@@ -213,26 +209,19 @@ def _names(tree, imports):
             if isinstance(node, ast.Attribute) and (name or node in within):
                 within.add(node.value)
         elif isinstance(node, ast.Call):
-            function = node.func
-            if isinstance(function, ast.Attribute) and not _in_full(function, imports):
-                is_of_text = function.attr == "lower" and not (
-                    node.args or node.keywords
-                )
-                if not is_of_text:
-                    yield f".{function.attr}()", function.end_lineno or node.lineno
-            for argument in node.keywords:
-                if argument.arg:
-                    yield f"{argument.arg}=", argument.value.lineno
+            function, given = node.func, [*node.args, *node.keywords]
+            is_method = isinstance(function, ast.Attribute) and not (
+                _in_full(function, imports) or (function.attr == "lower" and not given)
+            )  # without an argument, the method of a text is left out
+            if is_method:
+                yield f".{function.attr}()", function.end_lineno
+            named = [argument for argument in node.keywords if argument.arg]
+            yield from ((f"{one.arg}=", one.value.lineno) for one in named)
 
 
 def _in_full(node, imports):
-    parts = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    if not isinstance(node, ast.Name) or node.id not in imports:
-        return None
-    return ".".join([imports[node.id], *reversed(parts)])
+    first, dot, rest = dotted(node).partition(".")
+    return imports[first] + dot + rest if first in imports else None
 
 
 def _read_text(piece, page, ahead, imports):
@@ -300,29 +289,11 @@ def _in_span(text, imports):
         yield from (name for name, _ in _names(tree, imports))
 
 
-@dataclass(frozen=True)
-class Early:
-    page: Page
-    line: int
-    sign: str
-    idea: Idea
-
-    def __str__(self):
-        return (
-            f"docs/{self.page.docname}.md:{self.line} uses {self.sign!r}"
-            f" ({self.idea.name}), which docs/{self.idea.chapter}.md introduces later:"
-            " write it in another way, or put `% ahead: "
-            f"{self.idea.name}` above it and link that chapter"
-        )
-
-
 def walk(pages, table):
-    """The early uses that no mark allows, and what is wrong with marks."""
+    """The early uses that no mark allows and the marks that are wrong: place, what."""
     signs = Signs(table)
     place = {page.docname: n for n, page in enumerate(pages)}
-    names = {idea.name: idea for idea in table}
-    early: list[Early] = []
-    wrong: list[str] = []
+    chapters = {idea.name: idea.chapter for idea in table}
     for page in pages:
         for block in page.blocks:
             needed = set()
@@ -333,17 +304,17 @@ def walk(pages, table):
                     continue
                 needed.add(idea.name)
                 if idea.name not in block.ahead:
-                    early.append(Early(page, line, sign, idea))
+                    yield f"{page.docname}:{line}", f"{sign} ({idea})"
             for name, line in block.ahead.items():
-                at = f"docs/{page.docname}.md:{line}: `% ahead: {name}`"
-                if name not in names:
-                    wrong.append(f"{at}: the table has no such name")
+                if name not in chapters:
+                    said = "the table has no such name"
                 elif name not in needed:
-                    wrong.append(f"{at}: nothing right below it looks ahead to that")
-                elif names[name].chapter not in page.links:
-                    chapter = names[name].chapter
-                    wrong.append(f"{at}: the page does not link {{doc}}`/{chapter}`")
-    return early, wrong
+                    said = "nothing right below it looks ahead to that"
+                elif chapters[name] not in page.links:
+                    said = f"the page does not link {{doc}}`/{chapters[name]}`"
+                else:
+                    continue
+                yield f"{page.docname}:{line}", said
 
 
 def uses(block, signs):
@@ -369,9 +340,8 @@ def pages():
 
 
 def test_nothing_is_used_before_it_is_introduced(pages, table):
-    early, wrong = walk(pages, table)
-    assert not early, "\n" + "\n".join(map(str, early))
-    assert not wrong, "\n" + "\n".join(wrong)
+    """Write it in another way; or put a mark above it, and link its chapter."""
+    assert [": ".join(wrong) for wrong in walk(pages, table)] == []
 
 
 def test_every_page_is_in_the_reading_order(pages):
@@ -434,11 +404,9 @@ def found(tmp_path):
         (tmp_path / "table.toml").write_text(INTRODUCTIONS)
         order = reading_order(tmp_path)
         assert order == ["one", "parts/index", "two", "three"]
-        early, wrong = walk(
-            [read(name, tmp_path) for name in order], ideas(tmp_path / "table.toml")
-        )
-        short = [f"{e.page.docname}:{e.line} {e.sign}" for e in early]
-        return [*short, *(w.rpartition("`: ")[2] for w in wrong)]
+        read_pages = [read(name, tmp_path) for name in order]
+        wrong = walk(read_pages, ideas(tmp_path / "table.toml"))
+        return [f"{place} {said.partition(' (')[0]}" for place, said in wrong]
 
     return walked
 
@@ -465,17 +433,17 @@ def test_a_planted_use_is_found(found, text, expected):
     assert found(text) == expected
 
 
+UNUSED = "nothing right below it looks ahead to that"
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("% ahead: vmap\n`vmap`: {doc}`/two`.", []),
         ("{doc}`/two`\n\n% ahead: vmap\n\n" + CELL.format(options="", code="v(f)"), []),
-        ("% ahead: vmap\n`vmap`.", ["the page does not link {doc}`/two`"]),
-        ("% ahead: map\nNothing.", ["the table has no such name"]),
-        (
-            "% ahead: vmap\n{doc}`/two`.\n\n`vmap`",
-            ["one:9 vmap", "nothing right below it looks ahead to that"],
-        ),
+        ("% ahead: vmap\n`vmap`.", ["one:6 the page does not link {doc}`/two`"]),
+        ("% ahead: map\nNothing.", ["one:6 the table has no such name"]),
+        ("% ahead: vmap\n{doc}`/two`.\n\n`vmap`", [f"one:6 {UNUSED}", "one:9 vmap"]),
     ],
 )
 def test_a_mark_allows_what_is_right_below_it(found, text, expected):
@@ -483,6 +451,4 @@ def test_a_mark_allows_what_is_right_below_it(found, text, expected):
 
 
 def test_a_mark_in_a_chapter_that_knows_the_idea_is_not_needed(found):
-    assert found("", "% ahead: vmap\n`vmap`") == [
-        "nothing right below it looks ahead to that"
-    ]
+    assert found("", "% ahead: vmap\n`vmap`") == [f"two:6 {UNUSED}"]
