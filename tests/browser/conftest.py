@@ -21,12 +21,8 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 QUIET = (
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-gpu",
-    "--disable-sync",
-    "--no-first-run",
-    "--no-sandbox",
+    *("--disable-background-networking", "--disable-component-update"),
+    *("--disable-gpu", "--disable-sync", "--no-first-run", "--no-sandbox"),
 )
 
 

@@ -33,12 +33,8 @@ def test_words_lie_on_the_card_and_in_their_frames(module):
 @pytest.mark.parametrize("address", ["https://book.example", ""])
 def test_it_is_written_where_the_address_is_known(module, tmp_path, address):
     (tmp_path / "_static").mkdir()
-    config = SimpleNamespace(
-        card_lines=LINES,
-        html_baseurl=address,
-        html_context={"jax_version": "1"},
-        project="A Book",
-    )
+    config = SimpleNamespace(card_lines=LINES, html_baseurl=address, project="A Book")
+    config.html_context = {"jax_version": "1"}
     builder = SimpleNamespace(name="html")
     module.write(SimpleNamespace(outdir=tmp_path, config=config, builder=builder), None)
     path = tmp_path / "_static" / "card.png"

@@ -76,11 +76,7 @@ def test_an_epub_lists_what_it_holds_and_its_pages_are_xml(built):
     held = {item.get("href"): item.get("properties") for item in items}
     assert held["index.xhtml"] == "svg"
     assert not held.keys() - set(names)
-    order = [
-        ref.get("idref")
-        for ref in ET.fromstring(listing).iter()
-        if "idref" in ref.attrib
-    ]
+    order = [ref.get("idref") for ref in ET.fromstring(listing).iter("{*}itemref")]
     assert len(order) == len(set(order)) > 1
 
 
@@ -129,7 +125,5 @@ def test_a_site_becomes_one_page(editions, tmp_path: Path):
         "https://a.book/part/two.html#check-one",
     ]
     assert "figure" in whole
-    assert "source" not in whole
-    assert "assert" not in whole
-    assert "x.zip" not in whole
-    assert "no()" not in whole
+    left_out = ("source", "assert", "x.zip", "no()")
+    assert not [text for text in left_out if text in whole]

@@ -40,10 +40,8 @@ def build(folder: Path) -> dict[str, str]:
     app.build()
     app.cleanup()
     assert "WARNING" not in app.warning.getvalue()
-    out = folder / "_build" / "html"
-    return {
-        name: (out / f"{name}.html").read_text() for name in written if name in BOOK
-    }
+    out, names = folder / "_build" / "html", set(written) & BOOK.keys()
+    return {name: (out / f"{name}.html").read_text() for name in names}
 
 
 @pytest.fixture
@@ -95,17 +93,12 @@ def test_it_is_written_anew_when_a_page_changes_its_uses_and_only_then(book: Pat
 
 def test_a_name_with_many_uses_has_one_of_them(book, module_of_conf, monkeypatch):
     monkeypatch.setattr(module_of_conf("names"), "MOST", 1)
-    names = listed(build(book)["names"])
-    assert names["jax.vmap"] == (
-        "3 cells on 2 pages. Taught in Earlier.",
-        ["earlier.html#index-0"],
-    )
+    said = "3 cells on 2 pages."
+    taught = f"{said} Taught in Earlier.", ["earlier.html#index-0"]
+    assert listed(build(book)["names"])["jax.vmap"] == taught
     (book / "earlier.md").write_text(BOOK["earlier"].replace("{index}", "{note}"))
-    names = listed(build(book)["names"])
-    assert names["jax.vmap"] == (
-        "3 cells on 2 pages. First in Then, Both.",
-        ["then.html#both"],
-    )
+    first = f"{said} First in Then, Both.", ["then.html#both"]
+    assert listed(build(book)["names"])["jax.vmap"] == first
 
 
 def test_a_page_that_goes_by_a_name_teaches_it_and_the_search_knows_it(book: Path):

@@ -35,12 +35,9 @@ def links(body: str) -> list[tuple[str, str]]:
 
 
 def test_a_name_is_what_the_imports_make_it(references):
-    body = references.linked(
-        page(
-            "import jax.numpy as n\nfrom jax import vmap as batched\n",
-            "batched(n.sin)(n.linalg.norm(x).sum())\n",
-        )
-    )
+    imports = "import jax.numpy as n\nfrom jax import vmap as batched\n"
+    uses = "batched(n.sin)(n.linalg.norm(x).sum())\n"
+    body = references.linked(page(imports, uses))
     assert links(body) == [
         ("jax.numpy", "module-jax.numpy"),
         ("vmap", "jax.vmap"),
@@ -52,9 +49,8 @@ def test_a_name_is_what_the_imports_make_it(references):
 
 
 def test_code_keeps_its_text_and_its_colors(references):
-    before = page(
-        "import jax\ny = 'é', jax.grad(f)(1)  # ü\nz = jax . jit(\n  jax.jit)\n"
-    )
+    code = "import jax\ny = 'é', jax.grad(f)(1)  # ü\nz = jax . jit(\n  jax.jit)\n"
+    before = page(code)
     after = references.linked(before)
     assert references.text_of(after) == references.text_of(before)
     assert re.sub(r"</?a\b[^>]*>", "", after) == before
@@ -63,10 +59,8 @@ def test_code_keeps_its_text_and_its_colors(references):
 
 def test_what_is_given_to_something_else_leads_nowhere(references):
     code = "from jax import vmap, grad\ndef f(grad):\n    return grad\nvmap = 3\nvmap\n"
-    assert [text for text, _ in links(references.linked(page(code)))] == [
-        "vmap",
-        "grad",
-    ]
+    found = links(references.linked(page(code)))
+    assert [text for text, _ in found] == ["vmap", "grad"]
 
 
 def test_no_name_no_link(references):
@@ -76,21 +70,13 @@ def test_no_name_no_link(references):
 
 
 def test_names_in_text(references):
-    text = "".join(
-        [
-            f"<p>{literal('jnp.sin')} {literal('jax.jit(f)')} {literal('no.sin')}</p>",
-            f"<h2>{literal('jnp.cos')}</h2><a href='x'>{literal('jnp.tan')}</a>",
-            f"<p>{literal('scan')} {literal('jax')}</p>",
-        ]
-    )
+    text = f"<h2>{literal('jnp.cos')}</h2><a href='x'>{literal('jnp.tan')}</a>"
+    for name in ("jnp.sin", "jax.jit(f)", "no.sin", "scan", "jax"):
+        text += f"<p>{literal(name)}</p>"
     names = ["jax.numpy.sin", "jax.jit"]
     assert [name for _, name in links(references.linked(page(text=text)))] == names
     known = references.linked(page("from jax.lax import scan\n", text=text))
-    assert [name for _, name in links(known)] == [
-        *names,
-        "jax.lax.scan",
-        "jax.lax.scan",
-    ]
+    assert [name for _, name in links(known)] == [*names, *2 * ["jax.lax.scan"]]
 
 
 def test_every_list_can_be_read(references):

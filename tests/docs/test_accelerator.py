@@ -5,15 +5,12 @@ in the records; here its library calls count no FLOPs, its compiler makes more k
 and keeps less between them, and its runtime logs.
 """
 
-import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 
 import pytest
 
+from ..book.conftest import TinyBook, ended, on_a_device
 from .conftest import DOCS, ROOT, chapters
 
 pytestmark = pytest.mark.weekly
@@ -64,27 +61,11 @@ def smaller_pages(folder):
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory):
     folder = tmp_path_factory.mktemp("accelerator")
-    run = subprocess.run(
-        [
-            *(sys.executable, "-m", "executed_book", "record"),
-            *("--source", str(smaller_pages(folder)), "--config", str(ROOT / "conf")),
-            *("-D", f"executed_book_cache={folder / 'cache'}"),
-            *("-D", f"executed_book_outputs={folder / 'cells'}"),
-            *("--only", *(set(branching()) - NOT_SIMULATED)),
-        ],
-        cwd=ROOT,
-        env={
-            **os.environ,
-            "PYTHONPATH": str(ROOT / "tests" / "simulated"),
-            "JAX_PLATFORMS": "pretend,cpu",
-            "PRETEND": json.dumps(DEVICE),
-        },
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    return run.returncode, run.stdout
+    options = ("record", "--source", str(smaller_pages(folder)))
+    places = [f"-Dexecuted_book_{n}={folder / n}" for n in ("cache", "outputs")]
+    only = ("--only", *(set(branching()) - NOT_SIMULATED))
+    book, device = TinyBook(ROOT), on_a_device(**DEVICE)
+    return ended(book.start(*options, *places, *only, **device))
 
 
 def test_what_is_not_simulated_is_a_chapter_that_branches():

@@ -62,9 +62,8 @@ def test_each_exercise_has_a_solution_that_checks_it():
     for chapter in chapters():
         for exercise, solution in pairs(chapter):
             place = f"docs/{chapter.docname}.md:{exercise.line}"
-            assert "assert " in solution.source, (
-                f"{place}: the solution asserts nothing"
-            )
+            said = f"{place}: the solution asserts nothing"
+            assert "assert " in solution.source, said
 
 
 class Unsolved(Promise):
