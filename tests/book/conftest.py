@@ -90,6 +90,16 @@ class TinyBook:
         body = "\n\n".join(f"```{{code-cell}}\n{dedent(cell)}\n```" for cell in cells)
         self.page(name, f"{front}# {name}\n\n{body}\n")
 
+    def configure(self, *lines: str) -> None:
+        """Add lines to `conf.py`."""
+        path = self.root / "conf" / "conf.py"
+        path.write_text("\n".join([path.read_text(), *lines]) + "\n")
+
+    def add_text(self, name: str, text: str) -> None:
+        """Add a paragraph to a page."""
+        path = self.root / "docs" / f"{name}.md"
+        path.write_text(f"{path.read_text()}\n{text}\n")
+
     def index(self, *names: str) -> None:
         """Write the landing page, with the chapters' names in its toctree."""
         self.page("index", "# Tiny\n\n```{toctree}\n" + "\n".join(names) + "\n```\n")

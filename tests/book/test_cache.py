@@ -21,26 +21,23 @@ def two(two_once, tmp_path):
 
 
 def test_prose_alone_executes_nothing_and_a_cell_its_chapter_alone(two):
-    path = two.root / "docs" / "one.md"
-    path.write_text(path.read_text() + "\nNew prose.\n")
+    two.add_text("one", "New prose.")
     assert "0 to execute" in two.built()
     assert "New prose." in two.html("one")
-    path.write_text(path.read_text().replace("'one'", "'uno'"))
+    two.chapter("one", "print('uno')")
     assert "1 to execute" in two.built()
     assert "uno" in two.html("one")
 
 
 def test_a_changed_renderer_renders_all_and_executes_nothing(two):
-    conf, footer = two.root / "conf" / "conf.py", two.root / "conf" / "footer.py"
+    footer = two.root / "conf" / "footer.py"
     said = (
         "def say(app, name, template, context, doctree):\n"
         "    context['body'] = context.get('body', '') + 'SAID'\n\n"
         "def setup(app):\n    app.connect('html-page-context', say)\n"
     )
-    conf.write_text(
-        f"{conf.read_text()}\nimport sys\nextensions.append('footer')\n"
-        "sys.path.insert(0, str(Path(__file__).parent))\n"
-    )
+    here = "import sys; sys.path.insert(0, str(Path(__file__).parent))"
+    two.configure("extensions.append('footer')", here)
     for words in ("first words", "other words"):
         footer.write_text(said.replace("SAID", words))
         assert "0 to execute" in two.built()

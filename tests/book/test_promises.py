@@ -18,8 +18,7 @@ def output_of(book: TinyBook, name: str) -> str:
 @pytest.fixture
 def pinned(book: TinyBook) -> TinyBook:
     (book.root / "outputs" / "cells").mkdir(parents=True)
-    conf = book.root / "conf" / "conf.py"
-    conf.write_text(conf.read_text() + "executed_book_rules = []\n")
+    book.configure("executed_book_rules = []")
     return book
 
 
@@ -101,8 +100,7 @@ def test_a_cell_that_starts_a_task_offers_no_program(book):
         "async def main():\n    return await asyncio.create_task(work())",
         "loop = asyncio.new_event_loop()\nloop.run_until_complete(main())",
     )
-    conf = book.root / "conf" / "conf.py"
-    conf.write_text(conf.read_text().replace('"all"', "[]"))
+    book.configure("executed_book_rules = []")
     assert "3 programs: 3 held" in book.done("verify")
 
 
@@ -153,17 +151,15 @@ def test_options_of_myst_nb_do_what_they_say(tmp_path):
 
 def test_a_kernel_of_any_name_is_our_python_and_eval_names_its_way_out(book):
     front = FRONT.replace("\n---", "\nkernelspec: {name: conda-env-old}\n---")
-    conf = book.root / "conf" / "conf.py"
-    aliases = 'nb_kernel_rgx_aliases = {"conda-.*": "python3"}\n'
-    conf.write_text(f"{conf.read_text()}{aliases}nb_execution_timeout = -1\n")
+    aliases = 'nb_kernel_rgx_aliases = {"conda-.*": "python3"}'
+    book.configure(aliases, "nb_execution_timeout = -1")
     book.chapter("one", "a = 6 * 7", front=front)
     book.index("one")
-    book.built()
-    page = book.root / "docs" / "one.md"
-    page.write_text(page.read_text() + "\nIt is {eval}`a`, or `` {eval}`a` ``.\n")
+    book.add_text("one", "It is {eval}`a`, or `` {eval}`a` ``.")
     said = book.refused("build")
     assert said.count("{eval} needs a kernel") == 1
     assert "→ write {value}`a`" in said
+    page = book.root / "docs" / "one.md"
     page.write_text(page.read_text().replace("{eval}`a`,", "{value}`a`,"))
     book.built()
     assert 'It is <span class="value">42</span>, or' in book.html("one")
@@ -183,14 +179,12 @@ def test_the_command_line_gives_numbers_and_lists(book):
 def test_references_are_told_of_as_sphinx_is_asked_to(book):
     """Also where another site's list of names cannot be had, until it can."""
     book.chapter("one", "1")
-    page = book.root / "docs" / "one.md"
-    page.write_text(page.read_text() + "\nA {py:class}`thing`.\n")
+    book.add_text("one", "A {py:class}`thing`.")
     book.index("one")
     assert "py:class reference target not found: thing" in book.refused("build")
-    conf = book.root / "conf" / "conf.py"
-    text = conf.read_text().replace("nitpicky = True", "nitpicky = False")
     mapping = 'intersphinx_mapping = {"there": ("http://localhost:9", "names.inv")}'
-    conf.write_text(f"{text}extensions.append('sphinx.ext.intersphinx')\n{mapping}\n")
+    others = "extensions.append('sphinx.ext.intersphinx')"
+    book.configure("nitpicky = False", others, mapping)
     said = book.built()
     assert "no links into other sites: failed to reach" in said
     assert "names.inv" in said
@@ -215,10 +209,7 @@ USES = {
 
 
 def test_what_a_page_used_has_changed_so_it_runs_again(book):
-    conf = book.root / "conf" / "conf.py"
-    conf.write_text(
-        conf.read_text().replace('"empty"', '"page"').replace('"all"', "[]")
-    )
+    book.configure("executed_book_folder, executed_book_rules = 'page', []")
 
     def runs(**variables: str) -> set[str]:
         said = book.executed(**variables)

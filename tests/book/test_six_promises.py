@@ -49,11 +49,7 @@ class Fault:
 
 
 def conf(text: str) -> Callable[[TinyBook], object]:
-    def do(book: TinyBook) -> None:
-        path = book.root / "conf" / "conf.py"
-        path.write_text(path.read_text() + text + "\n")
-
-    return do
+    return lambda book: book.configure(text)
 
 
 def page(*cells: str) -> Callable[[TinyBook], object]:
@@ -158,7 +154,7 @@ FAULTS = {
         lambda book: (book.root / "conf" / "conf.py").unlink(), "no conf.py in it"
     ),
     "conf.py with a name": Fault(
-        conf("\nx = y"), "conf/conf.py:14: NameError: name 'y' is not defined"
+        conf("x = y"), "conf/conf.py:14: NameError: name 'y' is not defined"
     ),
     "conf.py with an unknown option": Fault(
         conf("executed_book_memroy = 3"), "did you mean 'executed_book_memory'?"

@@ -90,18 +90,15 @@ def change(app, docname, source):
 
 
 def test_an_extension_may_change_the_text_of_a_page(book):
-    conf = book.root / "conf" / "conf.py"
-    before = conf.read_text()
     book.index("one")
-    book.page("one", f"{FRONT}# One\n\nA name.\n\n```{{code-cell}}\nprint(3)\n```\n")
-    conf.write_text(before + HANDLER.format(old="A name", new="Another name"))
+    book.chapter("one", "print(3)")
+    book.add_text("one", "A name.")
+    book.configure(HANDLER.format(old="A name", new="Another name"))
     book.built()
-    assert "Another name" in shown(book, "one")
-    assert "3\n" in shown(book, "one")
-    assert "Executed" in shown(book, "one")
-    conf.write_text(before + HANDLER.format(old="print(3)", new="print(4)"))
-    page = book.root / "docs" / "one.md"
-    page.write_text(page.read_text() + "\nMore text.\n")
+    for words in ("Another name", "3\n", "Executed"):
+        assert words in shown(book, "one")
+    book.configure(HANDLER.format(old="print(3)", new="print(4)"))
+    book.add_text("one", "More text.")
     said = book.refused("build")
     assert "(a 'source-read' handler) gives this page other cells" in said
     assert "Traceback" not in said

@@ -8,11 +8,6 @@ import pytest
 
 
 @pytest.fixture
-def archive(module_of_conf):
-    return module_of_conf("archive")
-
-
-@pytest.fixture
 def site(tmp_path: Path) -> Path:
     (tmp_path / "_static").mkdir()
     (tmp_path / "index.html").write_text("<p>one</p>")

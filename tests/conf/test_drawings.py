@@ -6,11 +6,6 @@ import xml.etree.ElementTree as ET
 import pytest
 
 
-@pytest.fixture
-def drawings(module_of_conf):
-    return module_of_conf("drawings")
-
-
 def test_a_part_is_lit_and_said_to_be(drawings):
     plain = drawings.svg(drawings.DRAWINGS["call"])
     lit = drawings.svg(drawings.DRAWINGS["call"], frozenset({"trace"}))

@@ -9,11 +9,6 @@ import pytest
 
 
 @pytest.fixture
-def editions(module_of_conf):
-    return module_of_conf("editions")
-
-
-@pytest.fixture
 def built(build):
     def built(builder: str, page: str, options: str = "") -> Path:
         options += "\narchive_name = epub_basename = 'a-book'\nversion = '1'"

@@ -9,11 +9,6 @@ import pytest
 INDEX = Path(__file__).parents[2] / "docs" / "index.md"
 
 
-@pytest.fixture
-def landing(module_of_conf):
-    return module_of_conf("landing")
-
-
 def drawn() -> list[str]:
     pattern = r"```\{path-of-a-line\}\n(.*?)\n```"
     return re.search(pattern, INDEX.read_text("utf-8"), re.DOTALL)[1].split("\n")

@@ -4,14 +4,7 @@ import re
 from pathlib import Path
 from types import SimpleNamespace
 
-import pytest
-
 DOCS = Path(__file__).parents[2] / "docs"
-
-
-@pytest.fixture
-def moved(module_of_conf):
-    return module_of_conf("moved")
 
 
 def test_no_old_address_is_a_page_and_each_leads_to_one(moved):

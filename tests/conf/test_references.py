@@ -4,17 +4,11 @@ import re
 import zlib
 from pathlib import Path
 
-import pytest
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 JAX = "https://docs.jax.dev/en/latest/_autosummary/"
-
-
-@pytest.fixture
-def references(module_of_conf):
-    return module_of_conf("references")
 
 
 def page(*blocks: str, text: str = "") -> str:

@@ -7,11 +7,6 @@ from pathlib import Path
 import pytest
 
 
-@pytest.fixture
-def releases(module_of_conf):
-    return module_of_conf("releases")
-
-
 def site(root: Path, version: str, *pages: str) -> Path:
     for page in ("index.html", *pages):
         path = root / version / page

@@ -40,11 +40,6 @@ def write(book, text):
     book.index("squares")
 
 
-def configure(book, *lines):
-    path = book.root / "conf" / "conf.py"
-    path.write_text("\n".join([path.read_text(), *lines]) + "\n")
-
-
 def refusal(book, text):
     write(book, text)
     return book.refused("execute")
@@ -89,7 +84,7 @@ def test_a_check_may_announce_a_failure_and_rules_may_be_left_out(book):
     text = PAGE.replace("assert (", "label = 'odd'\nassert label == 'odd'\nassert (")
     raises = ':check: seven\n:raises: "IndexError: out of bounds"\nsquares[7]'
     write(book, f"{text}\n```{{code-cell}}\n{raises}\n```\n")
-    configure(book, 'executed_book_rules = ["noise"]')
+    book.configure('executed_book_rules = ["noise"]')
     book.executed()
 
 
@@ -118,7 +113,7 @@ CLAIMS = 'executed_book_claims = {"under": ["What to remember"]}'
 
 def test_unbound_claims_are_listed_and_counted(book):
     write(book, PAGE + LOOSE)
-    configure(book, CLAIMS)
+    book.configure(CLAIMS)
     terms = "```{glossary}\nevery\n  All of it.\n```\n"
     book.page("terms", f":orphan:\n\n# Terms\n\n{terms}")
     output = book.done("claims")
@@ -136,7 +131,7 @@ def test_unbound_claims_are_listed_and_counted(book):
 
 def test_unbound_claims_are_errors_on_pages_that_are_bound(book):
     write(book, PAGE + LOOSE)
-    configure(book, CLAIMS, 'executed_book_bound = ["squ*"]')
+    book.configure(CLAIMS, 'executed_book_bound = ["squ*"]')
     output = book.refused("execute")
     line = line_of(book, "A number has")
     assert f"squares.md:{line}: no check holds this sentence" in output

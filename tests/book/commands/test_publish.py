@@ -68,8 +68,7 @@ def test_what_no_build_made_is_not_replaced(project, output, reason):
 
 
 def test_an_output_among_excluded_files_is_fine(project):
-    conf = project.root / "conf" / "conf.py"
-    conf.write_text(conf.read_text() + 'exclude_patterns = ["_build"]\n')
+    project.configure('exclude_patterns = ["_build"]')
     project.done("build", "--output", "docs/_build/html")
     said = project.done("build", "--output", "docs/_build/html")
     assert "1 unchanged" in said, "what it wrote is not taken for a page"

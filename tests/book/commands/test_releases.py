@@ -101,11 +101,8 @@ def test_the_page_shows_every_release_that_was_recorded_the_newest_first(book):
         path.write_text(f"# JAX {jax}, cpu\n{facts}\n\n{text}")
     output = book.done("releases")
     assert "one: cell 3 broke" in output
-    conf = book.root / "conf" / "conf.py"
-    conf.write_text(
-        conf.read_text().replace('"myst_nb"', '"myst_nb", "sphinx_design"')
-        + 'myst_enable_extensions = ["colon_fence"]\n'
-    )
+    design = "extensions.append('sphinx_design')"
+    book.configure(design, 'myst_enable_extensions = ["colon_fence"]')
     book.built()
     page = book.html("releases")
     assert page.index("JAX 0.10.0 beside") < page.index("JAX 0.9.2 beside")
