@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.examples.lm_figures import text_of
+from tests.examples.figures import text_of
 
 ROOT = Path(__file__).parents[2]
 BUILDERS = ("executed_book", "MyST-NB")

@@ -8,8 +8,6 @@ the largest is run, `predict WEIGHTS TOKENS RUN ...` stores what the others fore
 `speed` measure those again. Without an argument the tables are made again.
 """
 
-import csv
-import io
 import json
 import math
 import os
@@ -25,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from .figures import EXAMPLES, KEPT
+from .figures import EXAMPLES, KEPT, text_of
 
 FOLDER = KEPT / "lm"
 SIZES = ("A", "B", "C", "D")
@@ -58,19 +56,9 @@ for name, options in variants.items():
 print(json.dumps(found))
 """
 
-TINY: dict[str, Any] = {
-    "vocab": 300,
-    "width": 32,
-    "layers": 2,
-    "heads": 4,
-    "kv_heads": 2,
-    "context": 32,
-    "compute": "float32",
-    "steps": 12,
-    "save_every": 4,
-    "eval_every": 6,
-    "log_every": 1,
-}
+SIZES_OF_TINY = {"vocab": 300, "width": 32, "layers": 2, "heads": 4, "kv_heads": 2}
+OFTEN = {"steps": 12, "save_every": 4, "eval_every": 6, "log_every": 1}
+TINY: dict[str, Any] = {**SIZES_OF_TINY, "context": 32, "compute": "float32", **OFTEN}
 
 
 #: What makes a step another one, on one device and on eight.
@@ -99,12 +87,11 @@ def layouts(**variables: str) -> dict[str, Any]:
 
 
 def table_of_layouts(found: dict[str, Any]) -> str:
-    rows: list[list[str]] = [
-        ["layout", "arguments", "donated of them", "temporaries", "collectives"]
-    ]
+    kinds = ("arguments", "donated", "temporaries")
+    rows = [["layout", "arguments", "donated of them", "temporaries", "collectives"]]
     for layout, report in found.items():
         names = [f"{n} {name}" for name, n in report["collectives"].items()]
-        sizes = [f"{report[k]:,}" for k in ("arguments", "donated", "temporaries")]
+        sizes = [f"{report[kind]:,}" for kind in kinds]
         rows.append([layout, *sizes, ", ".join(names) or "none"])
     return text_of(rows)
 
@@ -285,13 +272,6 @@ def listed(pairs: list[tuple[Any, ...]]) -> str:
 
 def lines(each: Iterable[str]) -> str:
     return "".join(f"    {line}\n" for line in each).replace("'", '"')
-
-
-def text_of(rows: list[list[Any]]) -> str:
-    """Comma-separated values."""
-    out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows(rows)
-    return out.getvalue()
 
 
 def keep(runs: list[Path]) -> None:

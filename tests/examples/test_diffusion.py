@@ -1,5 +1,7 @@
 """Diffusion: its parts, its evaluation, and what that must not let pass."""
 
+from functools import partial
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -19,21 +21,12 @@ def data() -> tuple:
 @pytest.mark.parametrize("name", ["diffusion", "flow matching"])
 def test_a_path_leads_from_the_digit_to_noise(name: str):
     digit, noise = jnp.arange(6.0).reshape(2, 3), -jnp.ones((2, 3))
-    path = program.PATHS[name]
-    ends = [
-        program.mixed(path, digit, noise, jnp.full((2, 1), t))[0] for t in (0.0, 1.0)
-    ]
-    np.testing.assert_allclose(ends[0], digit, atol=1e-6)
-    np.testing.assert_allclose(ends[1], noise, atol=1e-6)
-
-
-@pytest.mark.parametrize("name", ["diffusion", "flow matching"])
-def test_its_velocity_is_that_of_the_path(name: str):
-    digit, noise, path = jnp.arange(3.0), -jnp.ones(3), program.PATHS[name]
-    _, velocity = program.mixed(path, digit, noise, jnp.float32(0.4))
-    ahead, behind = (
-        program.mixed(path, digit, noise, jnp.float32(t))[0] for t in (0.41, 0.39)
-    )
+    at = partial(program.mixed, program.PATHS[name], digit, noise)
+    for t, end in ((0.0, digit), (1.0, noise)):
+        np.testing.assert_allclose(at(jnp.full((2, 1), t))[0], end, atol=1e-6)
+    # Its velocity is that of the path.
+    ahead, behind = (at(jnp.full((2, 1), t))[0] for t in (0.41, 0.39))
+    velocity = at(jnp.full((2, 1), 0.4))[1]
     np.testing.assert_allclose(velocity, (ahead - behind) / 0.02, rtol=1e-3)
 
 

@@ -89,34 +89,28 @@ def test_stopped_it_goes_on_bit_for_bit(name: str, whole: Path, tmp_path: Path):
 WITH_MODULES = ("three_libraries", "lora", "frozen_encoder")
 
 
+def raising(error: BaseException, cause: BaseException | None = None):
+    def training(*_args, **_more):
+        raise error from cause
+
+    return training
+
+
 def test_an_interrupt_that_comes_as_another_error(name, tmp_path, monkeypatch):
     if name not in WITH_MODULES:
         pytest.skip("its steps take arrays alone")
-
-    def stop(*_args, **_more):
-        try:
-            raise KeyboardInterrupt
-        except KeyboardInterrupt as interrupt:
-            raise ValueError("raised while checking equality") from interrupt
-
     arguments = ("--size", "tiny", "--output", str(tmp_path))
-    monkeypatch.setattr(load(name), "training", stop)
+    other, interrupt = ValueError("while checking equality"), KeyboardInterrupt()
+    monkeypatch.setattr(load(name), "training", raising(other, interrupt))
     ended = call(name, monkeypatch, *arguments)
     assert ended.startswith("Stopped. To go on from here: ")
-
-    def fail(*_args, **_more):
-        raise ValueError("something else")
-
-    monkeypatch.setattr(load(name), "training", fail)
+    monkeypatch.setattr(load(name), "training", raising(ValueError("something else")))
     with pytest.raises(ValueError, match="something else"):
         call(name, monkeypatch, *arguments)
 
 
 def test_nothing_to_go_on_from(name, tmp_path, monkeypatch, capsys):
-    def stop(*_args, **_more):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(load(name), "training", stop)
+    monkeypatch.setattr(load(name), "training", raising(KeyboardInterrupt()))
     arguments = ("--size", "tiny", "--output", str(tmp_path), "--resume")
     ended = call(name, monkeypatch, *arguments)
     assert ended.count("--resume") == 1
