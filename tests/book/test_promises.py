@@ -6,62 +6,57 @@ import zlib
 
 import pytest
 
-from .conftest import FRONT, TinyBook
+from .conftest import FRONT
 from .test_settings import from_conf
 
+DISPLAY = "from IPython.display import clear_output, display\n"
+WORK = "async def work():\n    print('working')\n    return 41"
 
-def output_of(book: TinyBook, name: str) -> str:
-    assert book.run("pin")[0] == 0
-    return book.stored(name).read_text("utf-8")
+#: Cells, and the lines that they show in the end.
+SHOWN = {
+    "cleared and replaced": (
+        [
+            f"{DISPLAY}for k in 0, 1:\n    clear_output(wait=True)\n    print(k)",
+            "print('gone')\nclear_output()\nprint('stays')",
+            "one = display('old', display_id=True)\nprint('then')\none.update('new')",
+        ],
+        ["1", "stays", "'new'", "then"],
+    ),
+    "tasks": (
+        [
+            f"import asyncio\n{WORK}\ntask = asyncio.create_task(work())",
+            *("await task + 1", "asyncio.run(work()) + 2"),
+        ],
+        ["working", "42", "working", "43"],
+    ),
+    "a mode of tracebacks": (
+        ["%xmode Minimal", ':raises: "ZeroDivisionError: division by zero"\n1 / 0'],
+        ["Exception reporting mode: Minimal", "ZeroDivisionError: division by zero"],
+    ),
+}
 
 
-@pytest.fixture
-def pinned(book: TinyBook) -> TinyBook:
+def test_what_cells_show_is_as_in_a_notebook(book):
     (book.root / "outputs" / "cells").mkdir(parents=True)
     book.configure("executed_book_rules = []")
-    return book
-
-
-def test_what_was_shown_is_cleared_and_replaced_as_in_a_notebook(pinned):
-    cell = "from IPython.display import clear_output, display"
-    pinned.chapter(
-        "one",
-        f"{cell}\nfor k in 0, 1, 2:\n    clear_output(wait=True)\n    print('turn', k)",
-        "print('gone')\nclear_output()\nprint('stays')",
-        "handle = display('old', display_id=True)\nprint('then')\nhandle.update('new')",
-    )
-    said = output_of(pinned, "one")
-    assert "turn 2" in said
-    assert "turn 1" not in said
-    assert "stays" in said
-    assert "| gone" not in said
-    assert "'new'" in said
-    assert "| 'old'" not in said
-    assert said.index("'new'") < said.index("| then")
-
-
-def test_a_display_of_an_earlier_cell_is_not_updated_in_silence(book):
-    book.chapter(
-        "one",
-        "from IPython.display import display\nhandle = display(1, display_id=True)",
-        "handle.update(2)",
-    )
-    status, said = book.run("execute")
-    assert status == 1
-    assert "cell 2 raised RuntimeError" in said
-    assert "updated in the cell that shows it" in said
+    for name, (cells, _) in SHOWN.items():
+        book.chapter(name, *cells)
+    book.done("pin")
+    for name, (_, shown) in SHOWN.items():
+        said = book.stored(name).read_text("utf-8")
+        assert re.findall(r"^\| (.*)", said, re.M) == shown, name
 
 
 def test_what_no_notebook_can_hold_is_the_cells_failure(book):
-    book.chapter(
-        "one",
-        "from IPython.display import display",
-        "display({'text/plain': 'x', 'application/json': {1j}}, raw=True)",
-    )
+    """Also an update of what an earlier cell shows."""
+    json = "display({'text/plain': 'x', 'application/json': {1j}}, raw=True)"
+    book.chapter("one", DISPLAY, json)
     book.chapter("two", "import json\njson.dumps = None", "assert json.dumps is None")
     book.chapter("three", "get_ipython().compile = None", "1")
+    book.chapter("four", f"{DISPLAY}one = display(1, display_id=True)", "one.update(2)")
     said = book.refused("execute")
-    assert "one.md:13: cell 2 raised TypeError" in said
+    assert re.search("cell 2 raised RuntimeError: .*in the cell that shows it", said)
+    assert re.search(r"one.md:\d+: cell 2 raised TypeError", said)
     assert "two.md" not in said
     assert "three.md:13: cell 2 broke the process that runs it" in said
     assert "AttributeError: 'NoneType' object has no attribute" in said
@@ -76,19 +71,6 @@ def test_figures_have_the_format_that_a_cell_asks_for(book):
             ':alt: "A line."\nplt.plot([1, 2]);',
         )
     book.done("execute", "-Dexecuted_book_figures=png")
-
-
-def test_a_cell_may_start_a_task_that_a_later_one_awaits(pinned):
-    work = "async def work():\n    print('working')\n    return 41"
-    pinned.chapter(
-        "one",
-        f"import asyncio\n{work}\ntask = asyncio.create_task(work())",
-        "await task + 1",
-        "asyncio.run(work()) + 2",
-    )
-    said = output_of(pinned, "one")
-    assert "| 42" in said
-    assert "| 43" in said
 
 
 def test_a_cell_that_starts_a_task_offers_no_program(book):
@@ -108,15 +90,6 @@ def test_what_is_to_go_on_in_the_background_has_a_way(book):
     book.chapter("one", "!sleep 0.1 &")
     said = book.refused("execute")
     assert "start it with subprocess.Popen" in said
-
-
-def test_a_mode_of_tracebacks_may_be_chosen(pinned):
-    pinned.chapter(
-        "one", "%xmode Minimal", ':raises: "ZeroDivisionError: division by zero"\n1 / 0'
-    )
-    said = output_of(pinned, "one")
-    assert "Exception reporting mode: Minimal" in said
-    assert "ZeroDivisionError: division by zero" in said
 
 
 def test_a_page_may_be_left_out_or_fail_by_its_own_options(book):
