@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -61,6 +61,8 @@ def steering(variables: Mapping[str, str]) -> dict[str, str]:
     return {k: v for k, v in variables.items() if k.startswith(prefixes)}
 
 
+PYTHON = (sys.executable, "-m", "executed_book")
+
 #: With these forks are as good as processes of their own: the variables before any test
 #: sets one (importing JAX has set two), and those with a simulated accelerator.
 STEERED = [steering({**os.environ, **more}) for more in ({}, on_a_device())]
@@ -104,10 +106,12 @@ class TinyBook:
         """Write the landing page, with the chapters' names in its toctree."""
         self.page("index", "# Tiny\n\n```{toctree}\n" + "\n".join(names) + "\n```\n")
 
-    def start(self, *arguments: str, **variables: str) -> subprocess.Popen[str]:
+    def start(
+        self, *arguments: str, python: Sequence[str] = PYTHON, **variables: str
+    ) -> subprocess.Popen[str]:
         """Start a command of the book tools here."""
         return subprocess.Popen(
-            [sys.executable, "-m", "executed_book", *arguments],
+            [*python, *arguments],
             cwd=self.root,
             env={**os.environ, **variables},
             stdout=subprocess.PIPE,

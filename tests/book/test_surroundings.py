@@ -3,15 +3,13 @@
 import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import executed_book
 
-from .conftest import FRONT, TinyBook, copy_of, new_book
+from .conftest import FRONT, PYTHON, TinyBook, copy_of, ended, new_book
 
 
 def shown(book: TinyBook, name: str) -> str:
@@ -20,12 +18,9 @@ def shown(book: TinyBook, name: str) -> str:
 
 def test_asserts_are_checked_whatever_python_is_told(book):
     book.chapter("one", "assert 1 == 2")
-    command = [sys.executable, "-O", "-m", "executed_book", "execute"]
-    environment = {**os.environ, "PYTHONOPTIMIZE": "2"}
-    ran = subprocess.run(
-        command, cwd=book.root, env=environment, capture_output=True, text=True
-    )
-    assert "raised AssertionError" in ran.stderr
+    python = (PYTHON[0], "-O", *PYTHON[1:])
+    _, said = ended(book.start("execute", python=python, PYTHONOPTIMIZE="2"))
+    assert "raised AssertionError" in said
 
 
 def test_a_flag_that_xla_does_not_know_is_one_line(book):
@@ -135,20 +130,12 @@ def test_a_checkout_that_may_not_be_written_is_one_line(book):
     book.root.chmod(0o555)
     # The superuser may write everywhere, unless it gives that right away.
     drop = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
-    command = [*(drop if os.getuid() == 0 else []), sys.executable]
-    try:
-        ran = subprocess.run(
-            [*command, "-m", "executed_book", "build"],
-            cwd=book.root,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    finally:
-        book.root.chmod(0o755)
-    assert ran.returncode == 1, ran.stderr
-    assert re.search("the disk says: Permission denied .*_build", ran.stderr)
-    assert "Traceback" not in ran.stderr
+    python = [*(drop if os.getuid() == 0 else []), *PYTHON]
+    status, said = ended(book.start("build", python=python))
+    book.root.chmod(0o755)
+    assert status == 1, said
+    assert re.search("the disk says: Permission denied .*_build", said)
+    assert "Traceback" not in said
 
 
 WITH_SMALL_FILES = """
@@ -176,17 +163,11 @@ def test_a_disk_that_is_full_at_any_point_is_one_line(built_once, tmp_path, limi
     book = copy_of(built_once, tmp_path)
     before = book.html("one")
     book.chapter("one", "print('x' * 400_000)")
-    ran = subprocess.run(
-        [sys.executable, "-c", WITH_SMALL_FILES.format(limit=limit)],
-        cwd=book.root,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert ran.returncode == 1, ran.stdout + ran.stderr
-    assert re.search("File too large|No usable temporary directory", ran.stderr)
-    assert "Traceback" not in ran.stderr
+    program = WITH_SMALL_FILES.format(limit=limit)
+    status, said = ended(book.start(python=(PYTHON[0], "-c", program)))
+    assert status == 1, said
+    assert re.search("File too large|No usable temporary directory", said)
+    assert "Traceback" not in said
     assert book.html("one") == before
     left = {path.name for path in (book.root / "_build").iterdir()}
     assert left <= {"html", ".html-work", "cache"}

@@ -4,7 +4,6 @@ import contextlib
 import gc
 import io
 import itertools
-import subprocess
 import sys
 import time
 from collections import deque
@@ -23,7 +22,7 @@ import justafter
 from justafter import Lens, lens, measure, watch
 from justafter._internals import _events
 
-from .running import in_threads
+from .running import busy, in_threads
 
 QUICK = {"budget": 0.05, "precision": 0.5}
 
@@ -334,14 +333,8 @@ def test_one_run_of_the_body_is_one_trace(around):
 
 
 def test_a_busy_machine_still_gives_an_answer():
-    spin = [sys.executable, "-c", "while True: pass"]
-    others = [subprocess.Popen(spin) for _ in range(6)]
-    try:
+    with busy(6):
         m = measure(lambda: time.sleep(0.02), budget=0.5)
-    finally:
-        for one in others:
-            one.kill()
-            one.wait()
     assert 0.02 <= m.steady.minimum < 0.03
     assert m.steady.least >= 0.02
     assert m.steady.most < 0.2
