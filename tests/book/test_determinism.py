@@ -4,14 +4,11 @@ import re
 
 import sphinx
 
-from .conftest import copy_of
+from .conftest import FRONT, copy_of
 
-PAGE = """\
----
-file_format: mystnb
-kernelspec: {name: python3}
----
-
+PAGE = (
+    FRONT
+    + """\
 # One
 
 ```{code-cell}
@@ -45,6 +42,7 @@ plt.show()
 
 Mathematics: $e^{i\\pi} = -1$. It took {measured}`seconds:.9f` s.
 """
+)
 
 MEASURED_TEXT = re.compile(r'<span class="measured[^"]*">[^<]*</span>')
 MEASURED_OUTPUT = re.compile(
