@@ -35,9 +35,6 @@ def primitives(view: Lens, kernel: int) -> set[str]:
     return {view.equations[i].primitive for i in view.kernels[kernel].members}
 
 
-# --- lens: links ----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("shape", [(256,), (4, 512), (64, 64), (2, 3, 256)])
 @pytest.mark.parametrize("dtype", ["float32", "int32"])
 def test_both_halves_of_a_sum_belong_to_it(shape, dtype):
@@ -91,9 +88,6 @@ def test_what_cannot_be_told_is_left_out():
     assert not hasattr(view.kernels[0], "maybe")
 
 
-# --- lens: the first line -------------------------------------------------------------
-
-
 def test_what_is_unknown_is_marked_and_gathered_rows_are_what_is_read():
     assert lens(jnp.sin, shaped(64)).costs.flops == 64
     view = lens(lambda x: jnp.linalg.svd(x)[1], shaped(64, 64))
@@ -112,9 +106,6 @@ def test_constants_are_not_called_inputs():
     assert view.constants == "a:f32[256]"
     assert "  const a:f32[256]" in str(view)
     assert ">const a:f32[256]<" in view._repr_html_()
-
-
-# --- lens: whatever happens -----------------------------------------------------------
 
 
 def test_eight_threads_look_at_once():
@@ -195,9 +186,6 @@ def test_at_reads_across_a_backslash():
 
     view = lens(f, shaped(3))
     assert len(view.at("jnp.sin(x) + jnp.cos(x)").equations) == 1
-
-
-# --- watch ----------------------------------------------------------------------------
 
 
 class Table:
@@ -329,9 +317,6 @@ def test_one_run_of_the_body_is_one_trace(around):
     assert log[f].traces == len(ran) == 1
 
 
-# --- measure --------------------------------------------------------------------------
-
-
 def test_a_busy_machine_still_gives_an_answer():
     with busy(6):
         m = measure(lambda: time.sleep(0.02), budget=0.5)
@@ -414,9 +399,6 @@ def test_a_file_that_a_call_reads_is_refused(tmp_path):
 
     with path.open("rb") as file:
         assert not measure(Rows(file).row, 3, **QUICK).note
-
-
-# --- nothing of JAX stays changed -----------------------------------------------------
 
 
 def state_of_jax() -> dict[str, object]:

@@ -33,9 +33,6 @@ def why(log, name="step"):
     return log[name].history[-1].why
 
 
-# ------------------------------------------------------------------------------- counts
-
-
 def test_a_call_that_raises_is_counted_and_the_error_is_the_users():
     @jax.jit
     def step(x):
@@ -78,9 +75,6 @@ def test_ahead_of_time_stages_are_counted():
         assert (log["step"].traces, log["step"].compilations) == (1, 0)
         traced.lower().compile()
     assert (log["step"].traces, log["step"].compilations) == (1, 1)
-
-
-# ------------------------------------------------------------------------------ reasons
 
 
 def retraced(first, second):
@@ -304,9 +298,6 @@ def test_two_functions_of_one_full_name_are_told_by_their_lines():
     assert len(set(places)) == 2
 
 
-# ------------------------------------------------------------------ what a reason says
-
-
 class Plain:
     """Compares by identity, and is written without its contents."""
 
@@ -341,9 +332,6 @@ def test_only_what_differs_is_said():
     assert re.search(r"another \S+ of test_watch.py:\d+ than", static_reason(*made))
     pair = static_reason((1, ("a", 2)), (1, ("a", 3)))
     assert pair == "config[1][1] was 2, now 3"
-
-
-# ------------------------------------------------------------------------------- where
 
 
 def test_the_call_that_caused_a_retrace():
@@ -389,8 +377,6 @@ def test_max_traces_raises_in_the_call_before_the_body_runs():
             step(jnp.ones(7))
     assert caught.value.reasons[0].kind == "new shape"
 
-
-# ------------------------------------------------------------ what must stay as it was
 
 PROGRAM = """
 import sys, re, logging, io, pathlib, tempfile
@@ -440,9 +426,6 @@ def test_watching_changes_nothing_that_jax_shows(tmp_path):
     assert "TRACING CACHE MISS" in shown["plain"]
     assert "jnp.sin(x)" in shown["plain"]
     assert shown["watched"] == shown["plain"]
-
-
-# -------------------------------------------------------------------- forms and doors
 
 
 def test_methods_and_partials():
@@ -586,9 +569,6 @@ def test_arguments_that_do_not_fit_are_the_users_error():
     assert log.compilations == 0
 
 
-# ----------------------------------------------------------------- what it leaves
-
-
 def test_a_forgotten_log_stops_by_itself():
     log = watch()
     known = len(_events._listeners)
@@ -616,9 +596,6 @@ def test_a_fault_of_ours_does_not_fail_the_users_call(monkeypatch):
     monkeypatch.setattr(Log, "traced", broken)
     with watch(), pytest.warns(RuntimeWarning, match="could not record"):
         assert step(2.0)[0] == 2.0
-
-
-# ----------------------------------------------------------------------- how it looks
 
 
 def test_the_table_as_text():
