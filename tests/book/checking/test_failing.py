@@ -41,6 +41,7 @@ assert out.getvalue()
 CAN_FAIL = (
     "assert squares.sum() == 5",
     "last = squares[-1]; assert last == 4",
+    "assert len(squares) == 3",
     "assert [int(s) for s in squares] == [0, 1, 4]",
     "calls = []\nnp.vectorize(lambda x: calls.append(x))(squares)\nassert calls",
     "calls = []\ndef f(x): calls.append(x)\nnp.vectorize(f)(squares)\nassert calls",
