@@ -145,9 +145,8 @@ def test_a_file_keeps_its_side_when_others_come():
     before, after = lm.text.split(some), lm.text.split(texts)
     assert sorted(name for names in after.values() for name in names) == sorted(texts)
     shares = {part: len(names) / 400 for part, names in after.items()}
-    assert shares == pytest.approx(
-        {"train": 0.9, "validation": 0.05, "test": 0.05}, abs=0.03
-    )
+    wanted = {"train": 0.9, "validation": 0.05, "test": 0.05}
+    assert shares == pytest.approx(wanted, abs=0.03)
     for part, names in before.items():
         assert set(names) <= set(after[part])
 
@@ -176,10 +175,10 @@ def test_training_text_loses_what_it_shares_with_held_out_text(folder: Path):
     after = {part: lm.text.joined(texts) for part, texts in parts.items()}
     for part in ("validation", "test"):
         assert after[part] == before[part]
-        shared = lm.text.seen_before(
-            after[part], lm.text.passages(before["train"])
-        ).mean()
-        left = lm.text.seen_before(after[part], lm.text.passages(after["train"])).mean()
+        shared, left = (
+            lm.text.seen_before(after[part], lm.text.passages(parts["train"])).mean()
+            for parts in (before, after)
+        )
         assert left < 0.01 < shared
     lines = {line for each in texts.values() for line in each.splitlines()}
     kept = after["train"].decode().splitlines()
@@ -231,14 +230,14 @@ def test_no_two_processes_see_the_same_document(config: Any, prepared: dict):
     assert sorted(names) == sorted(prepared["files"]["train"])
 
     tokenizer = lm.corpus.tokenizer_of(config.corpus, prepared["tokenizer"])
+    encode = partial(lm.corpus.encode, tokenizer)
     texts = lm.text.parts(lm.text.read_folder(config.data))["train"]
     for process in range(2):
         own = range(process * 4, process * 4 + 4)
         names = [name for i in own for name in shards[i]]
-        wanted = np.concatenate(
-            [lm.corpus.encode(tokenizer, [texts[n]]) for n in names]
-        )
-        files = [lm.loader.on_disk(Path(config.corpus) / f"train-{i}.bin") for i in own]
+        paths = [Path(config.corpus) / f"train-{i}.bin" for i in own]
+        files = [lm.loader.on_disk(path) for path in paths]
+        wanted = np.concatenate([encode([texts[name]]) for name in names])
         np.testing.assert_array_equal(np.concatenate(files), wanted)
         # The rows of a process are windows of these shards, and of no other.
         cuts = [lm.loader.Windows(tokens, config.context) for tokens in files]
@@ -249,9 +248,7 @@ def test_no_two_processes_see_the_same_document(config: Any, prepared: dict):
             assert {row.tobytes() for row in rows} <= windows
         # In one epoch of a shard, each of its windows comes once.
         first = lm.loader.Windows(files[0], config.context)
-        rows = lm.loader.shard(
-            Path(config.corpus) / f"train-{own[0]}.bin", config, own[0]
-        )
+        rows = lm.loader.shard(paths[0], config, own[0])
         epochs = [
             np.concatenate([rows[i].reshape(-1, config.context + 1) for i in some])
             for some in (range(len(first) // 2), range(len(first) // 2, len(first)))
