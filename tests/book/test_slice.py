@@ -129,8 +129,12 @@ WRITTEN = {
         "from somewhere import make\nm = make()\n_ = m.start(1)\nprint(m)",
     ),
     "settings are always kept": (
-        ["import jax as j\nj.config.update()", "import numpy as n\nn.seterr()", "1"],
-        "import jax as j\nimport numpy as n\nj.config.update()\nn.seterr()\n1",
+        [
+            "import jax as j\nj.config.update()",
+            "import numpy as n\nn.seterr()",
+            "abs(1)",
+        ],
+        "import jax as j\nimport numpy as n\nj.config.update()\nn.seterr()\nabs(1)",
     ),
     "an import twice": (
         ["import math", "x = math.pi", "import math\nprint(math.e * x)"],

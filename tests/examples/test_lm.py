@@ -35,7 +35,8 @@ class Lazy:
     """The modules of the package, imported when a test first needs them."""
 
     def __getattr__(self, name: str) -> ModuleType:
-        return load(f"lm.{name}")
+        setattr(self, name, load(f"lm.{name}"))
+        return getattr(self, name)
 
 
 lm = Lazy()
