@@ -89,6 +89,10 @@ def server_killed(book: TinyBook) -> None:
         book.chapter(name, "import time\ntime.sleep(1)")
 
 
+def write(name: str, content: bytes) -> Callable[[TinyBook], object]:
+    return lambda book: (book.root / "docs" / name).write_bytes(content)
+
+
 def deep_metadata(book: TinyBook) -> None:
     """A notebook whose metadata are nested as deep as no notebook needs."""
     cell = f'{{"cell_type": "code", "source": "1", "metadata": {{"x": {NESTED}}}}}'
@@ -131,12 +135,9 @@ FAULTS = {
         lambda book: os.mkfifo(book.root / "docs" / "pipe.md"),
         "docs/pipe.md:1: a page is a file",
     ),
-    "a page of bytes": Fault(
-        lambda book: (book.root / "docs" / "b.md").write_bytes(b"\xff\xfe"), "UTF-8"
-    ),
+    "a page of bytes": Fault(write("b.md", b"\xff\xfe"), "UTF-8"),
     "a path of bytes": Fault(
-        lambda book: (book.root / "docs" / os.fsdecode(b"\xe9.md")).touch(),
-        "its path is not UTF-8",
+        write(os.fsdecode(b"\xe9.md"), b""), "its path is not UTF-8"
     ),
     "a link to no page": Fault(
         lambda book: book.index("one", "none"), "nonexisting document"
@@ -180,13 +181,13 @@ FAULTS = {
         "outputs/cells/nvidia-h100-0.1/one.txt:1: not a file of outputs",
     ),
     "deep JSON": Fault(
-        lambda book: (book.root / "docs" / "deep.ipynb").write_text("[" * 10**5),
+        write("deep.ipynb", b"[" * 10**5),
         "docs/deep.ipynb:1: not a notebook: RecursionError",
     ),
     # Python 3.11 meets its own limit here, and says it in other words.
     "deep metadata": Fault(deep_metadata, "docs/deep.ipynb:1: not a notebook: "),
     "deep front matter": Fault(
-        lambda book: book.page("deep", f"---\nx: {NESTED}\n---\n"),
+        write("deep.md", f"---\nx: {NESTED}\n---\n".encode()),
         "docs/deep.md:2: broken front matter",
     ),
     "links to the pages' own folder": Fault(

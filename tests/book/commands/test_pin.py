@@ -93,13 +93,10 @@ def test_what_is_pinned_already_is_not_run_again(pinning):
     assert pinning.accepted == "2"
 
 
-def test_an_output_of_two_kinds_is_not_pinned(pinning):
+def test_an_output_of_two_kinds_is_not_pinned_and_rounding_is_none(pinning):
     with pytest.raises(BookError, match=r"one\.md:10: cell 1 gave two outputs in two"):
         pinning.pin("1", "2")
     assert pinning.accepted is None
-
-
-def test_rounding_is_no_other_output(pinning):
     pinning.pin("1.0000000", "1.0000001")
     assert pinning.accepted == "1.0000000"
 

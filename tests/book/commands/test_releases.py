@@ -30,8 +30,7 @@ def test_fences_inside_outputs_stay_inside():
     page = releases_page([release("1", changed(1, "````\nx", "no output at all"))])
     assert "`````{code-block} text\n````\nx\n`````" in page
 
-
-def test_lines_of_a_long_output_that_are_its_own_are_marked():
+    # Lines of a long output that are its own are marked.
     page = releases_page([release("1", changed(1, "a\nb\nc", "a\nB\nc\nd"))])
     assert "text\n:emphasize-lines: 2\na\nb" in page
     assert "text\n:emphasize-lines: 2,4\na\nB" in page

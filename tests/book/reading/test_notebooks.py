@@ -36,12 +36,9 @@ def test_cells_are_read_and_outputs_are_not():
     assert "old" not in repr(found)
 
 
-def test_metadata_may_be_deeper_than_any_is():
-    assert notebook_stretches(written(metadata={"a": DEEP[0]}))[0] == {"a": DEEP[0]}
-
-
-def test_empty_cells_are_none():
-    assert notebook_stretches(written(cell("code", []), cell("code", " \n")))[1] == []
+def test_metadata_may_be_deeper_than_any_is_and_empty_cells_are_left_out():
+    text = written(cell("code", []), cell("code", " \n"), metadata={"a": DEEP[0]})
+    assert notebook_stretches(text) == ({"a": DEEP[0]}, [])
 
 
 @pytest.mark.parametrize(

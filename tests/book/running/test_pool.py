@@ -69,29 +69,24 @@ class Turns:
         self.turns.ask(name, alone, lambda: self.granted.append(name))
 
 
-def test_ordinary_work_runs_side_by_side():
-    turns = Turns()
-    turns.ask("a")
-    turns.ask("b")
-    assert turns.granted == ["a", "b"]
-
-
-def test_who_measures_is_alone_and_goes_before_those_who_came_later():
+@pytest.fixture
+def turns() -> Turns:
+    """One has its turn, and then one that measures and another one ask for theirs."""
     turns = Turns()
     turns.ask("a")
     turns.ask("measures", alone=True)
     turns.ask("b")
     assert turns.granted == ["a"]
+    return turns
+
+
+def test_who_measures_is_alone_and_goes_before_those_who_came_later(turns):
     turns.turns.give_back("a")
     assert turns.granted == ["a", "measures"]
     turns.turns.give_back("measures")
     assert turns.granted == ["a", "measures", "b"]
 
 
-def test_who_is_gone_waits_no_more():
-    turns = Turns()
-    turns.ask("a")
-    turns.ask("measures", alone=True)
-    turns.ask("b")
+def test_who_is_gone_waits_no_more_and_ordinary_work_runs_side_by_side(turns):
     turns.turns.give_back("measures")
     assert turns.granted == ["a", "b"]
