@@ -98,7 +98,7 @@ def test_all_is_well_where_nothing_fails(pinned):
 def test_a_cell_that_ends_the_process_costs_its_chapter(pinned):
     output = pinned.refused("record", **on_a_device(ends="doomed"))
     assert not pinned.stored("one", "pretend").exists()
-    assert "line 24: killed its process (SIGABRT)" in output
+    assert "line 25: killed its process (SIGABRT)" in output
     assert rows(output) == {"one": [0, 0, 0, 1], "two": [2, 2, 0, 0]}
 
 
