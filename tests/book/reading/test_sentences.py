@@ -45,11 +45,14 @@ def test_no_sentence_ends_in_code_or_math_or_a_link():
 
 
 def test_a_mark_belongs_to_the_sentence_before_it():
-    text = "A. {check}`a, b-c` B {check}`d`. C {no-check}`title`.\n"
+    text = (
+        "A. {check}`a, b-c` B {check}`d`. C {no-check}`title`. `` {check}`e` `` is.\n"
+    )
     assert [(s.text, s.checks, s.exempt) for s in read(text)] == [
         ("A.", ("a", "b-c"), None),
         ("B.", ("d",), None),
         ("C.", (), "title"),
+        ("{check}`e` is.", (), None),  # what is code is no mark
     ]
 
 

@@ -89,6 +89,7 @@ def taken(body: str, *sources: str, first: str = "") -> list[tuple[str, str]]:
     )
     made = json.loads(notebook_of_page(ran, readable(body, "one", ""), first))
     nbformat.validate(made)
+    assert made["metadata"]["kernelspec"]["name"] == "python3"
     code = [c for c in made["cells"] if c["cell_type"] == "code" and c["outputs"]]
     assert [c["execution_count"] for c in code] == [*range(1, len(sources) + 1)]
     assert all(c["outputs"][1]["execution_count"] == c["execution_count"] for c in code)
