@@ -31,7 +31,7 @@ def test_the_command_line_wins(tmp_path):
 @pytest.mark.parametrize(
     ("text", "line", "words"),
     [
-        ("x = (", 1, "'(' was never closed"),
+        ("\nx = (", 2, "'(' was never closed"),
         ("\nx = y", 2, "NameError: name 'y' is not defined"),
         ("def f():\n    y\n\nf()", 2, "NameError: name 'y'"),
         ("\nimport no_such", 2, "ModuleNotFoundError: No module"),
