@@ -37,12 +37,13 @@ def test_what_was_read_before_is_used_after_a_build_that_finished(work):
     assert sorted(path.name for path in work.iterdir()) == ["doctrees", "html"]
 
 
-def test_after_one_that_did_not_it_is_not(work):
-    def interrupt() -> bool:
-        raise KeyboardInterrupt
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])  # as if stopped, full
+def test_after_one_that_did_not_it_is_not(work, error):
+    def fails() -> bool:
+        raise error
 
-    with pytest.raises(KeyboardInterrupt):
-        render(work, interrupt)
+    with pytest.raises(error):
+        render(work, fails)
     assert (work / "doctrees").exists()
     render(work)
     assert list(work.iterdir()) == []
