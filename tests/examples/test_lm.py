@@ -331,7 +331,8 @@ def test_the_same_model_in_plain_numpy_has_the_slopes_of_the_gradient(model: Any
         return lm_numpy.loss(jax.tree.unflatten(tree, moved), rows, model.config.heads)
 
     assert loss(0, 0.0) == pytest.approx(float(value), rel=1e-5)
-    for place, grad in enumerate(jax.tree.leaves(lm.model.nnx.to_pure_dict(grads))):
+    slopes = jax.tree.leaves(lm.model.nnx.to_pure_dict(grads))
+    for place, grad in enumerate(map(np.float64, slopes)):
         size = np.linalg.norm(grad)
         assert size > 0
         for way in rng.normal(size=(4, *grad.shape)):
