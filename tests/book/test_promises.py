@@ -3,80 +3,63 @@
 import re
 import sys
 import zlib
-from pathlib import Path
 
 import pytest
 
-from .conftest import FRONT, TinyBook
+from .conftest import FRONT
 from .test_settings import from_conf
 
+DISPLAY = "from IPython.display import clear_output, display\n"
+WORK = "async def work():\n    print('working')\n    return 41"
 
-def output_of(book: TinyBook, name: str) -> str:
-    """What the cells of a page printed and showed, in order."""
-    assert book.run("pin")[0] == 0
-    return book.stored(name).read_text("utf-8")
+#: Cells, and the lines that they show in the end.
+SHOWN = {
+    "replaced": (
+        [
+            f"{DISPLAY}for k in 0, 1:\n    clear_output(wait=True)\n    print(k)",
+            "print('gone')\nclear_output()\nprint('stays')",
+            "one = display('old', display_id=True)\nprint('then')\none.update('new')",
+        ],
+        ["1", "stays", "'new'", "then"],
+    ),
+    "tasks": (
+        [
+            f"import asyncio\n{WORK}\ntask = asyncio.create_task(work())",
+            *("await task + 1", "asyncio.run(work()) + 2"),
+        ],
+        ["working", "42", "working", "43"],
+    ),
+    "tracebacks": (
+        ["%xmode Minimal", ':raises: "ZeroDivisionError: division by zero"\n1 / 0'],
+        ["Exception reporting mode: Minimal", "ZeroDivisionError: division by zero"],
+    ),
+}
 
 
-@pytest.fixture
-def pinned(book: TinyBook) -> TinyBook:
+def test_what_cells_show_is_as_in_a_notebook(book):
     (book.root / "outputs" / "cells").mkdir(parents=True)
-    conf = book.root / "conf" / "conf.py"
-    conf.write_text(conf.read_text() + "executed_book_rules = []\n")
-    return book
-
-
-def without_rules(book: TinyBook) -> Path:
-    """Let a book obey no rule; its `conf.py`."""
-    conf = book.root / "conf" / "conf.py"
-    conf.write_text(conf.read_text().replace('"all"', "[]"))
-    return conf
-
-
-# -- outputs
-
-
-def test_what_was_shown_is_cleared_and_replaced_as_in_a_notebook(pinned):
-    cell = "from IPython.display import clear_output, display"
-    pinned.chapter(
-        "one",
-        f"{cell}\nfor k in 0, 1, 2:\n    clear_output(wait=True)\n    print('turn', k)",
-        "print('gone')\nclear_output()\nprint('stays')",
-        "handle = display('old', display_id=True)\nprint('then')\nhandle.update('new')",
-    )
-    said = output_of(pinned, "one")
-    assert "turn 2" in said
-    assert "turn 1" not in said
-    assert "stays" in said
-    assert "| gone" not in said
-    assert "'new'" in said
-    assert "| 'old'" not in said
-    assert said.index("'new'") < said.index("| then")
-
-
-def test_a_display_of_an_earlier_cell_is_not_updated_in_silence(book):
-    book.chapter(
-        "one",
-        "from IPython.display import display\nhandle = display(1, display_id=True)",
-        "handle.update(2)",
-    )
-    status, said = book.run("execute")
-    assert status == 1
-    assert "cell 2 raised RuntimeError" in said
-    assert "updated in the cell that shows it" in said
+    book.configure("executed_book_rules = []")
+    for name, (cells, _) in SHOWN.items():
+        book.chapter(name, *cells)
+    book.done("pin")
+    for name, (_, shown) in SHOWN.items():
+        said = book.stored(name).read_text("utf-8")
+        assert re.findall(r"^\| (.*)", said, re.M) == shown, name
 
 
 def test_what_no_notebook_can_hold_is_the_cells_failure(book):
-    book.chapter(
-        "one",
-        "from IPython.display import display",
-        "display({'text/plain': 'x', 'application/json': {1j}}, raw=True)",
-    )
+    """Also an update of what an earlier cell shows."""
+    json = "display({'text/plain': 'x', 'application/json': {1j}}, raw=True)"
+    book.chapter("one", DISPLAY, json)
     # What the process that runs the page needs itself.
     patched = "import json, time\njson.dumps = json.loads = time.perf_counter = None"
     book.chapter("two", patched, "assert json.loads is time.perf_counter is None")
     book.chapter("three", "get_ipython().compile = None", "1")
+    book.chapter("four", f"{DISPLAY}one = display(1, display_id=True)", "one.update(2)")
     said = book.refused("execute")
-    assert "one.md:13: cell 2 raised TypeError" in said
+    assert "cell 2 raised RuntimeError" in said
+    assert "updated in the cell that shows it" in said
+    assert re.search(r"one.md:\d+: cell 2 raised TypeError", said)
     assert "two.md" not in said
     assert "three.md:13: cell 2 broke the process that runs it" in said
     assert "AttributeError: 'NoneType' object has no attribute" in said
@@ -93,22 +76,6 @@ def test_figures_have_the_format_that_a_cell_asks_for(book):
     book.done("execute", "-Dexecuted_book_figures=png")
 
 
-# -- what IPython has
-
-
-def test_a_cell_may_start_a_task_that_a_later_one_awaits(pinned):
-    work = "async def work():\n    print('working')\n    return 41"
-    pinned.chapter(
-        "one",
-        f"import asyncio\n{work}\ntask = asyncio.create_task(work())",
-        "await task + 1",
-        "asyncio.run(work()) + 2",
-    )
-    said = output_of(pinned, "one")
-    assert "| 42" in said
-    assert "| 43" in said
-
-
 def test_a_cell_that_starts_a_task_offers_no_program(book):
     book.chapter(
         "one",
@@ -118,7 +85,7 @@ def test_a_cell_that_starts_a_task_offers_no_program(book):
         "async def main():\n    return await asyncio.create_task(work())",
         "loop = asyncio.new_event_loop()\nloop.run_until_complete(main())",
     )
-    without_rules(book)
+    book.configure("executed_book_rules = []")
     assert "3 programs: 3 held" in book.done("verify")
 
 
@@ -134,15 +101,6 @@ def test_a_cell_that_ends_python_says_so(book, cell):
     assert "one.md:9: cell 1 raised SystemExit" in book.refused("execute")
 
 
-def test_a_mode_of_tracebacks_may_be_chosen(pinned):
-    pinned.chapter(
-        "one", "%xmode Minimal", ':raises: "ZeroDivisionError: division by zero"\n1 / 0'
-    )
-    said = output_of(pinned, "one")
-    assert "Exception reporting mode: Minimal" in said
-    assert "ZeroDivisionError: division by zero" in said
-
-
 def test_a_page_may_be_left_out_or_fail_by_its_own_options(book):
     fetches = "import urllib.request\nurllib.request.urlopen('http://localhost:9')"
     book.chapter("one", "print(6 * 7)")
@@ -156,9 +114,6 @@ def test_a_page_may_be_left_out_or_fail_by_its_own_options(book):
         front = FRONT.replace("\n---", f"\nmystnb: {{{option}}}\n---")
         book.chapter("two", fetches, front=front)
         book.executed()
-
-
-# -- options of MyST-NB's
 
 
 def test_options_of_myst_nb_do_what_they_say(tmp_path):
@@ -178,17 +133,15 @@ def test_options_of_myst_nb_do_what_they_say(tmp_path):
 
 def test_a_kernel_of_any_name_is_our_python_and_eval_names_its_way_out(book):
     front = FRONT.replace("\n---", "\nkernelspec: {name: conda-env-old}\n---")
-    conf = book.root / "conf" / "conf.py"
-    aliases = 'nb_kernel_rgx_aliases = {"conda-.*": "python3"}\n'
-    conf.write_text(f"{conf.read_text()}{aliases}nb_execution_timeout = -1\n")
+    aliases = 'nb_kernel_rgx_aliases = {"conda-.*": "python3"}'
+    book.configure(aliases, "nb_execution_timeout = -1")
     book.chapter("one", "a = 6 * 7", front=front)
     book.index("one")
-    book.built()
-    page = book.root / "docs" / "one.md"
-    page.write_text(page.read_text() + "\nIt is {eval}`a`, or `` {eval}`a` ``.\n")
+    book.add_text("one", "It is {eval}`a`, or `` {eval}`a` ``.")
     said = book.refused("build")
     assert said.count("{eval} needs a kernel") == 1
     assert "→ write {value}`a`" in said
+    page = book.root / "docs" / "one.md"
     page.write_text(page.read_text().replace("{eval}`a`,", "{value}`a`,"))
     book.built()
     assert 'It is <span class="value">42</span>, or' in book.html("one")
@@ -208,14 +161,12 @@ def test_the_command_line_gives_numbers_and_lists(book):
 def test_references_are_told_of_as_sphinx_is_asked_to(book):
     """Also where another site's list of names cannot be had, until it can."""
     book.chapter("one", "1")
-    page = book.root / "docs" / "one.md"
-    page.write_text(page.read_text() + "\nA {py:class}`thing`.\n")
+    book.add_text("one", "A {py:class}`thing`.")
     book.index("one")
     assert "py:class reference target not found: thing" in book.refused("build")
-    conf = book.root / "conf" / "conf.py"
-    text = conf.read_text().replace("nitpicky = True", "nitpicky = False")
     mapping = 'intersphinx_mapping = {"there": ("http://localhost:9", "names.inv")}'
-    conf.write_text(f"{text}extensions.append('sphinx.ext.intersphinx')\n{mapping}\n")
+    others = "extensions.append('sphinx.ext.intersphinx')"
+    book.configure("nitpicky = False", others, mapping)
     said = book.built()
     assert "no links into other sites: failed to reach" in said
     assert "names.inv" in said
@@ -226,8 +177,6 @@ def test_references_are_told_of_as_sphinx_is_asked_to(book):
     assert "links" not in book.built()
     assert 'href="http://localhost:9/t.html"' in book.html("one")
 
-
-# -- what a kept run depends on
 
 USES = {
     "copies": "import os\nlen({**os.environ}), os.environ.copy()['PATH']",
@@ -242,10 +191,7 @@ USES = {
 
 
 def test_what_a_page_used_has_changed_so_it_runs_again(book):
-    conf = book.root / "conf" / "conf.py"
-    conf.write_text(
-        conf.read_text().replace('"empty"', '"page"').replace('"all"', "[]")
-    )
+    book.configure("executed_book_folder, executed_book_rules = 'page', []")
 
     def runs(**variables: str) -> set[str]:
         said = book.executed(**variables)
@@ -267,11 +213,8 @@ def test_what_a_page_used_has_changed_so_it_runs_again(book):
     assert runs() == set()
 
 
-# -- what lies around a build
-
-
 def test_a_page_that_was_changed_while_the_book_was_built_is_not_shown(book):
-    without_rules(book)
+    book.configure("executed_book_rules = []")
     more = "\n```{code-cell}\nprint(6 * 8)\n```\n"
     path = book.root / "docs" / "one.md"
     cell = f"import pathlib\npath = pathlib.Path({str(path)!r})\n"
@@ -283,8 +226,7 @@ def test_a_page_that_was_changed_while_the_book_was_built_is_not_shown(book):
 
 
 def test_verify_leaves_files_alone_that_it_did_not_write(book):
-    conf = without_rules(book)
-    conf.write_text(conf.read_text() + 'executed_book_programs = "../docs"\n')
+    book.configure('executed_book_rules = []\nexecuted_book_programs = "../docs"')
     book.chapter("one", "print(6 * 7)")
     data, page = (book.root / "docs" / f"{name}.txt" for name in ("data", "one"))
     data.write_text("mine")
@@ -303,7 +245,7 @@ def test_a_sum_of_many_terms_costs_its_page_the_programs_alone(book):
     book.index("one")
     said = book.refused("build")
     assert "cell 1 cannot be copied as a program: the page nests code too dee" in said
-    without_rules(book)
+    book.configure("executed_book_rules = []")
     book.chapter("two", "print(6 * 7)")
     book.index("one", "two")
     assert "1 programs: 1 held" in book.done("verify")
