@@ -7,6 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+#: A name of a file has at most 255 bytes, and what is kept adds some to a page's.
+_LONGEST = 150
+
 
 def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file so that no reader ever sees a part of it; text as UTF-8."""
@@ -20,12 +23,15 @@ def write_whole(path: Path, content: str | bytes) -> None:
 
 
 def file_name(docname: str) -> str:
-    """The name of a page as that of a file, without folders.
+    """The name of a page as that of a file, without folders; a long one is cut.
 
     >>> file_name("tracing/xla")
     'tracing--xla'
     """
-    return docname.replace("/", "--")
+    name = docname.replace("/", "--")
+    raw = name.encode()
+    cut = f"{raw[:100].decode(errors='ignore')}-{digest(name)}"
+    return name if len(raw) <= _LONGEST else cut
 
 
 def digest(data: Any) -> str:

@@ -2,12 +2,13 @@
 
 import math
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from .errors import BookError
+from .errors import BookError, did_you_mean
 from .figures import Style, light_style
 
 #: What the rules ask of a book that chooses them, by name.
@@ -39,6 +40,19 @@ class Option:
 
 PREFIX = "executed_book_"
 
+#: Options of what pages offer, each with its default, and what Sphinx makes anew if it
+#: has changed.
+OFFERING: dict[str, tuple[Any, Literal["env", "html"]]] = {
+    "asks": ("", "env"),
+    "colab": ("", "html"),
+    "install_also": ({}, "html"),
+    "install_line": ("", "html"),
+    "offer_also": ({}, "html"),
+}
+
+#: What MyST-NB's `execution_mode` may be: `off` runs no page, and any other each page.
+MODES = ("off", "auto", "force", "cache", "inline")
+
 
 def _accepted(value: Any, is_valid: bool) -> Any:
     if not is_valid:
@@ -52,7 +66,11 @@ def _folder(value: Any) -> Path:
 
 def _positive(value: Any) -> Any:
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    return _accepted(value, number and value > 0)
+    return _accepted(value, number and float(value) > 0)
+
+
+def _count(value: Any) -> int:
+    return int(_accepted(value, isinstance(value, int) and _positive(value)))
 
 
 def _rules(value: Any) -> frozenset[str]:
@@ -95,7 +113,7 @@ OPTIONS = (
     Option("cell_seconds", _positive, "how many seconds one cell may run"),
     Option(
         "output_limit",
-        _positive,
+        _count,
         "how many characters a cell may print; it may show fifty times as many bytes of"
         " images",
     ),
@@ -117,6 +135,19 @@ OPTIONS = (
         " has a twin for a dark theme",
     ),
 )
+
+
+def check_names(names: Iterable[str]) -> None:
+    """Refuse an option that is called like ours, and that there is not.
+
+    Raises:
+        BookError: it names the option, and what may have been meant.
+    """
+    known = [PREFIX + n for n in (*(option.name for option in OPTIONS), *OFFERING)]
+    for name in names:
+        if name.startswith(PREFIX) and name not in known:
+            hint = did_you_mean(name, known)
+            raise BookError(f"there is no option {name}\n    → {hint}correct it")
 
 
 def _cores() -> int:
@@ -215,9 +246,9 @@ def settings_of(
     values = [(option, get(PREFIX + option.name)) for option in OPTIONS]
     settings = {o.name: _read(o, v, config) for o, v in values if v not in (None, "")}
     settings |= {
-        "include": _patterns(get("include_patterns")) or ("**",),
-        "exclude": _patterns(get("exclude_patterns")),
-        "not_executed": _patterns(get("nb_execution_excludepatterns")),
+        "include": _patterns(get, "include_patterns") or ("**",),
+        "exclude": _patterns(get, "exclude_patterns"),
+        "not_executed": _patterns(get, "nb_execution_excludepatterns"),
         "may_fail": _is_set(get("nb_execution_allow_errors")),
     }
     timeout = myst_nb_limit(get("nb_execution_timeout"))
@@ -233,7 +264,13 @@ def settings_of(
             f"conf.py: {', '.join(other)} in nb_custom_formats or source_suffix; only"
             " .md and .ipynb run\n    → convert these pages with jupytext"
         )
-    if get("nb_execution_mode") == "off":
+    mode = get("nb_execution_mode")
+    if mode is not None and mode not in MODES:
+        raise BookError(
+            f"conf.py: nb_execution_mode is {mode!r}\n"
+            f"    → it is one of {', '.join(MODES)}"
+        )
+    if mode == "off":
         settings["not_executed"] = ("**",)
     return Settings(source, **{"cache": usual_cache, **settings, **more})
 
@@ -242,7 +279,7 @@ def _read(option: Option, value: Any, config: Path) -> Any:
     """The value of an option that is set, in the form of the field of `Settings`."""
     try:
         read = option.read(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise BookError(
             f"conf.py: {PREFIX}{option.name} is {value!r}\n    → it is {option.means}"
         ) from None
@@ -288,9 +325,20 @@ def _number(value: Any) -> Any:
         return value
 
 
-def _patterns(value: Any) -> tuple[str, ...]:
-    """A list of texts; a command line gives it as one, with commas."""
-    return tuple(value.split(",") if isinstance(value, str) else value or ())
+def _patterns(get: Callable[[str], Any], name: str) -> tuple[str, ...]:
+    """A list of patterns; a command line gives it as one text, with commas."""
+    from sphinx.util.matching import Matcher  # not in the processes of pages
+
+    value = get(name) or ()
+    try:
+        patterns = _texts(value.split(",") if isinstance(value, str) else value)
+        Matcher(list(patterns))
+    except (TypeError, ValueError, re.error) as error:
+        why = f": {error}" if isinstance(error, re.error) else ""
+        raise BookError(
+            f"conf.py: {name} is {value!r}{why}\n    → it is a list of patterns"
+        ) from None
+    return patterns
 
 
 def _is_set(value: Any) -> bool:

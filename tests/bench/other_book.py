@@ -294,6 +294,8 @@ def verified(mine: Place, pages: dict[str, float], limit: float) -> dict[str, An
         if left <= 0:
             break
         said = mine.ours("verify", "--only", docname, limit=left)
+        if said.text.startswith("0 chapters"):  # a page that is not executed
+            continue
         if (summary := SUMMARY.search(said.text)) and said.status in (0, 1):
             print(docname, summary[0], flush=True)
             found[docname] = dict(zip(WORDS, map(int, summary.groups()), strict=True))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from executed_book.files import write_whole
+from executed_book.files import file_name, write_whole
 
 
 @pytest.mark.parametrize("content", ["é\r\n", "é\r\n".encode()])
@@ -28,3 +28,9 @@ def test_an_old_file_stands_until_the_new_one_is_whole(tmp_path, monkeypatch):
         write_whole(path, "new")
     assert path.read_text() == "old"
     assert [file.name for file in tmp_path.iterdir()] == ["b.txt"]
+
+
+def test_the_name_of_a_page_deep_in_folders_fits_into_a_file_system():
+    deep = "/".join(["é" * 60] * 6)
+    assert len(file_name(deep).encode()) < 150
+    assert file_name(deep) != file_name(deep + "/a")

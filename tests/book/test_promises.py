@@ -51,7 +51,9 @@ def test_what_no_notebook_can_hold_is_the_cells_failure(book):
     """Also an update of what an earlier cell shows."""
     json = "display({'text/plain': 'x', 'application/json': {1j}}, raw=True)"
     book.chapter("one", DISPLAY, json)
-    book.chapter("two", "import json\njson.dumps = None", "assert json.dumps is None")
+    # What the process that runs the page needs itself.
+    patched = "import json, time\njson.dumps = json.loads = time.perf_counter = None"
+    book.chapter("two", patched, "assert json.loads is time.perf_counter is None")
     book.chapter("three", "get_ipython().compile = None", "1")
     book.chapter("four", f"{DISPLAY}one = display(1, display_id=True)", "one.update(2)")
     said = book.refused("execute")
@@ -91,6 +93,12 @@ def test_what_is_to_go_on_in_the_background_has_a_way(book):
     book.chapter("one", "!sleep 0.1 &")
     said = book.refused("execute")
     assert "start it with subprocess.Popen" in said
+
+
+@pytest.mark.parametrize("cell", ["exit()", "quit()"])
+def test_a_cell_that_ends_python_says_so(book, cell):
+    book.chapter("one", cell)
+    assert "one.md:9: cell 1 raised SystemExit" in book.refused("execute")
 
 
 def test_a_page_may_be_left_out_or_fail_by_its_own_options(book):
@@ -203,6 +211,46 @@ def test_what_a_page_used_has_changed_so_it_runs_again(book):
     (docs / "data.txt").write_text("appeared")
     assert runs() == {"file", "exists", "path", "link", "folder", "child"}
     assert runs() == set()
+
+
+def test_a_page_that_was_changed_while_the_book_was_built_is_not_shown(book):
+    book.configure("executed_book_rules = []")
+    more = "\n```{code-cell}\nprint(6 * 8)\n```\n"
+    path = book.root / "docs" / "one.md"
+    cell = f"import pathlib\npath = pathlib.Path({str(path)!r})\n"
+    book.chapter("one", f"{cell}path.write_text(path.read_text() + {more!r})")
+    book.index("one")
+    said = book.refused("build")
+    assert "one.md: was changed while the book was built; build again" in said
+    assert not book.site.exists()
+
+
+def test_verify_leaves_files_alone_that_it_did_not_write(book):
+    book.configure('executed_book_rules = []\nexecuted_book_programs = "../docs"')
+    book.chapter("one", "print(6 * 7)")
+    data, page = (book.root / "docs" / f"{name}.txt" for name in ("data", "one"))
+    data.write_text("mine")
+    page.write_text("mine")
+    assert "docs/one.txt:1: not a file of verdicts" in book.refused("verify")
+    assert page.read_text() == "mine"
+    page.unlink()
+    assert "1 held" in book.done("verify")
+    assert data.read_text() == "mine"
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="Python itself gives up")
+def test_a_sum_of_many_terms_costs_its_page_the_programs_alone(book):
+    terms = " + ".join(["1"] * 3_000)
+    book.chapter("one", f"print({terms})")
+    book.index("one")
+    said = book.refused("build")
+    assert "cell 1 cannot be copied as a program: the page nests code too dee" in said
+    book.configure("executed_book_rules = []")
+    book.chapter("two", "print(6 * 7)")
+    book.index("one", "two")
+    assert "1 programs: 1 held" in book.done("verify")
+    book.built()
+    assert "3000" in book.html("one")
 
 
 def test_a_page_that_was_deleted_is_published_no_more(book):

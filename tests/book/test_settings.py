@@ -47,9 +47,11 @@ def test_folders_are_named_from_where_the_configuration_is(tmp_path):
         ("bound", "docs/*"),
         ("bound", [1]),
         ("cell_seconds", 0),
+        ("cell_seconds", 10**400),
         ("cell_seconds", True),
         ("cell_seconds", "60"),
         ("output_limit", -1),
+        ("output_limit", 1000.5),
         ("folder", "pages"),
         ("figures", "jpg"),
     ],
@@ -82,3 +84,18 @@ def test_pages_of_another_format_are_refused_and_not_left_out(tmp_path):
 )
 def test_a_limit_of_myst_nb_holds_unless_ours_is_set(tmp_path, options, seconds):
     assert from_conf(tmp_path, **options).cell_seconds == seconds
+
+
+@pytest.mark.parametrize("patterns", [["[z-a]"], [3], 3])
+@pytest.mark.parametrize(
+    "name", ["include_patterns", "exclude_patterns", "nb_execution_excludepatterns"]
+)
+def test_a_pattern_that_is_none_is_refused(tmp_path, name, patterns):
+    with pytest.raises(BookError, match=rf"conf.py: {name} is .*\n.*list of patterns"):
+        from_conf(tmp_path, **{name: patterns})
+
+
+@pytest.mark.parametrize("mode", ["offf", "OFF", True])
+def test_a_mode_of_execution_that_myst_nb_does_not_have_is_refused(tmp_path, mode):
+    with pytest.raises(BookError, match=r"nb_execution_mode is .*\n.*one of off, auto"):
+        from_conf(tmp_path, nb_execution_mode=mode)

@@ -167,6 +167,14 @@ FAULTS = {
         "SOURCE_DATE_EPOCH is 'soon'",
         variables={"SOURCE_DATE_EPOCH": "soon"},
     ),
+    "a date too far": Fault(
+        lambda book: None,
+        "SOURCE_DATE_EPOCH is '99999999999999999999'",
+        variables={"SOURCE_DATE_EPOCH": "9" * 20},
+    ),
+    "a pattern that is none": Fault(
+        conf("exclude_patterns = ['[z-a]']"), "exclude_patterns is ['[z-a]']: bad char"
+    ),
     "a platform": Fault(
         page("import jax"), "'cuda'", variables={"JAX_PLATFORMS": "cuda"}
     ),

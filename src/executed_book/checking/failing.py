@@ -73,12 +73,13 @@ class _Flow:
 
     def cell(self, source: str) -> Iterator[Assertion]:
         try:
-            body = parsed(source).body
-        except SyntaxError:  # magics, which only IPython reads
+            yield from [*self._statements(parsed(source).body)]
+        except (SyntaxError, RecursionError):  # magics, which only IPython reads; depth
             for number, line in enumerate(source.splitlines(), 1):
                 if line.lstrip().startswith("assert "):
                     yield Assertion(number, True, line.strip())
-            return
+
+    def _statements(self, body: Iterable[ast.stmt]) -> Iterator[Assertion]:
         for node in body:
             self._follow(node)
             flow = self._inside(node) if isinstance(node, Code) else self

@@ -1,5 +1,6 @@
 """What Sphinx's configuration says that is needed before Sphinx runs."""
 
+import dataclasses
 import traceback
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,7 +11,7 @@ from sphinx.errors import SphinxError
 from sphinx.util.tags import Tags
 
 from ..errors import BookError, PageError
-from ..settings import Settings, from_text, settings_of
+from ..settings import Settings, check_names, from_text, settings_of
 
 
 def read_settings(
@@ -21,8 +22,8 @@ def read_settings(
     `overrides` are options given on the command line; `more` are settings.
 
     Raises:
-        BookError: there is no `conf.py`, or it cannot be read, or an option in it has
-            a value that it may not have.
+        BookError: there is no `conf.py`, or it cannot be read, or an option of ours is
+            unknown or has a value that it may not have.
     """
     if not (config / "conf.py").is_file():
         raise BookError(
@@ -32,6 +33,8 @@ def read_settings(
         config_read = Config.read(config, overrides={}, tags=Tags())
     except SphinxError as error:
         raise _mistake(config / "conf.py", error.__cause__ or error) from None
+    check_names([*config_read._raw_config, *overrides])
+    _check_myst_nb(config_read._raw_config)
 
     def get(name: str) -> Any:
         if name in overrides:
@@ -40,8 +43,23 @@ def read_settings(
             config_read.add(name, None, "", ())
         return config_read[name]
 
-    cache = source.parent / "_build" / "cache"
+    # A book whose pages lie in the folder of the project keeps its runs there as well.
+    project = source if source == Path.cwd() else source.parent
+    cache = project / "_build" / "cache"
     return settings_of(get, source, config, cache, **more)
+
+
+def _check_myst_nb(options: Mapping[str, Any]) -> None:
+    """Refuse what MyST-NB would refuse once all pages have run."""
+    from myst_nb.core.config import NbParserConfig
+
+    names = {field.name for field in dataclasses.fields(NbParserConfig)}
+    given = {n[3:]: value for n, value in options.items() if n.startswith("nb_")}
+    try:
+        NbParserConfig(**{n: given[n] for n in names & given.keys()})
+    except (TypeError, ValueError) as error:
+        what = f"conf.py, in an option of MyST-NB: {error.args[0]}"
+        raise BookError(f"{what}\n    → correct it, or take it out") from None
 
 
 def _mistake(conf: Path, cause: BaseException) -> PageError:

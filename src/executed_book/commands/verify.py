@@ -11,6 +11,7 @@ from ..model import Chapter, Value
 from ..names import bound_names
 from ..programs import verify as programs
 from ..programs.cells import SourceCell, parse
+from ..programs.verdicts import are_verdicts
 from ..programs.verify import Descriptions
 from ..running.progress import Progress
 from ..settings import Settings
@@ -46,7 +47,8 @@ def _forget(settings: Settings, book: Book) -> None:
     if settings.only is None and settings.programs is not None:
         offered = {verdict_path(settings, docname) for docname in book.offers}
         for path in set(settings.programs.rglob("*.txt")) - offered:
-            path.unlink()
+            if are_verdicts(path):
+                path.unlink()
 
 
 def page_values(

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..checking.comparison import same_output
+from ..errors import PageError
 from ..files import digest, write_whole
 from ..running.programs import Ran
 
@@ -20,6 +21,9 @@ HELD, VARIES, NEEDS_FILES, DIFFERS = "held", "varies", "needs files", "differs"
 
 #: What a verdict's note says before the files with which a program holds.
 BESIDE = "holds beside: "
+
+#: How a file of verdicts begins.
+_HEAD = "# Each program run by itself, with JAX "
 
 #: How much of a failed program's stderr a message quotes (characters).
 _LAST_WORDS = 2000
@@ -119,6 +123,11 @@ class Verdict:
         return names.split(", ") if mark and self.word == NEEDS_FILES else []
 
 
+def are_verdicts(path: Path) -> bool:
+    """Whether a file was written here; any other in the folder is somebody's own."""
+    return path.read_text("utf-8", "replace").startswith(_HEAD)
+
+
 class Verdicts:
     """The verdicts on the texts of one page, read from a file.
 
@@ -127,7 +136,7 @@ class Verdicts:
 
     def __init__(self, path: Path, jax: str) -> None:
         self.path = path
-        self._head = f"# Each program run by itself, with JAX {jax}: what it gave."
+        self._head = f"{_HEAD}{jax}: what it gave."
         self._lines: dict[str, tuple[str, Verdict]] = {}
         lines = path.read_text("utf-8", "replace").split("\n") if path.exists() else []
         for line in lines if lines[:1] == [self._head] else ():
@@ -152,6 +161,11 @@ class Verdicts:
             self._write()
 
     def _write(self) -> None:
+        if self.path.exists() and not are_verdicts(self.path):
+            raise PageError(
+                *(self.path, 1, "not a file of verdicts on programs"),
+                "move it away, or name another folder in executed_book_programs",
+            )
         lines = [_line(key, *entry) for key, entry in self._lines.items()]
         write_whole(self.path, "\n".join([self._head, *lines, ""]))
 

@@ -58,6 +58,7 @@ def _depth(value: Any) -> int:
 def _stretch(cell: dict[str, Any]) -> Stretch:
     source = cell["source"]
     text = source if isinstance(source, str) else "".join(source)
+    text.encode("utf-8")  # raises where JSON has half of a character
     if cell["cell_type"] not in ("code", "markdown", "raw"):
         raise NotANotebook(f"a cell of type {cell['cell_type']!r}")
     return Stretch(cell["cell_type"], text, 1, options=dict(cell.get("metadata", {})))

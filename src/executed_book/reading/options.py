@@ -1,5 +1,6 @@
 """What a page and its cells may say of themselves, and what is wrong with it."""
 
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import yaml
 
 from ..errors import PageError, did_you_mean
-from ..settings import myst_nb_limit
+from ..settings import MODES, myst_nb_limit
 from .markdown import Stretch
 
 #: What a cell's `:tags:` may say. The first group is ours, the rest MyST-NB's.
@@ -105,6 +106,11 @@ def of_myst_nb(metadata: dict[str, Any]) -> dict[str, Any]:
     return _mapping(metadata.get("mystnb"))
 
 
+def is_off(metadata: dict[str, Any]) -> bool:
+    """Whether a page asks MyST-NB not to run it; YAML takes `off` for False."""
+    return of_myst_nb(metadata).get("execution_mode") in ("off", False)
+
+
 def page_options(
     metadata: dict[str, Any], text: str, path: Path
 ) -> tuple[dict[str, Any], list[PageError]]:
@@ -114,16 +120,22 @@ def page_options(
     """
     settings = metadata.get("executed_book")
     options = _mapping(settings)
-    timeout = myst_nb_limit(of_myst_nb(metadata).get("execution_timeout"))
+    asked = of_myst_nb(metadata)
+    timeout = myst_nb_limit(asked.get("execution_timeout"))
     limit, platform = options.get("limit", timeout), options.get("platform")
     is_number = isinstance(limit, int | float) and not isinstance(limit, bool)
     right = (
         (settings is None or isinstance(settings, dict))
         and not set(options) - {"limit", "platform"}
-        and (limit is None or (is_number and limit > 0))
+        and (limit is None or (is_number and (0 < limit < 1e99 or limit == math.inf)))
         and platform in (None, "cpu")
     )
-    if of_myst_nb(metadata).get("execution_in_temp") is not None:
+    mode = asked.get("execution_mode", "auto")
+    if mode not in MODES and not is_off(metadata):
+        what = f"'execution_mode' is {mode!r}"
+        way = f"it is one of {', '.join(MODES)}"
+        return {}, [PageError(path, line_of(text, "mystnb"), what, way)]
+    if asked.get("execution_in_temp") is not None:
         what = "'execution_in_temp' is of the whole book"
         way = "write 'nb_execution_in_temp = True' in conf.py"
         return {}, [PageError(path, line_of(text, "mystnb"), what, way)]

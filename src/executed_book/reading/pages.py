@@ -9,7 +9,7 @@ from ..errors import PageError
 from ..settings import Settings
 from .cache import read_once
 from .chapters import Reading, docname_of
-from .options import of_myst_nb
+from .options import is_off
 
 #: Files with these endings may hold code cells.
 SUFFIXES = (".md", ".ipynb")
@@ -81,8 +81,6 @@ def read_pages(settings: Settings) -> list[Reading]:
             readings.append(Reading(path, settings, errors=[error]))
         elif not left_alone(path):
             reading = read_once(path, settings)
-            asked = of_myst_nb(reading.chapter.metadata) if reading.chapter else {}
-            # YAML takes off for False.
-            if asked.get("execution_mode") not in ("off", False):
+            if reading.chapter is None or not is_off(reading.chapter.metadata):
                 readings.append(reading)
     return readings

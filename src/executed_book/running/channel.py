@@ -5,8 +5,8 @@ import os
 import socket
 from typing import Any
 
-#: Made before any cell runs, which may set `json.dumps` to something else.
-as_json = json.JSONEncoder().encode
+#: Made before any cell runs, which may set `json.dumps` and `json.loads` to anything.
+as_json, from_json = json.JSONEncoder().encode, json.JSONDecoder().decode
 
 #: What a worker is to do is in this file in its folder.
 JOB = "job.pickle"
@@ -75,5 +75,5 @@ class Channel:
         self._begun += data
         if b"\n" in data:
             *lines, self._begun = self._begun.split(b"\n")
-            self._whole += map(json.loads, lines)
+            self._whole += [from_json(line.decode("ascii")) for line in lines]
         return self.is_open

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from ..errors import BookError, PageError
@@ -172,11 +173,14 @@ def source_date() -> int | None:
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
     if not epoch:
         return None
-    if not epoch.isdecimal():
+    try:
+        if not epoch.isdecimal() or not datetime.fromtimestamp(int(epoch), UTC):
+            raise ValueError
+    except (ValueError, OverflowError, OSError):  # each for other numbers
         raise BookError(
             f"SOURCE_DATE_EPOCH is {epoch!r}\n"
             "    → it is a number of seconds since 1970"
-        )
+        ) from None
     return int(epoch)
 
 

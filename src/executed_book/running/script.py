@@ -1,13 +1,14 @@
 """Running one program as the main module of its process, as Python itself does."""
 
 import atexit
-import json
 import os
 import sys
 import threading
 import types
 from pathlib import Path
 from typing import NoReturn
+
+from .channel import as_json
 
 FILE = "program.py"
 
@@ -37,7 +38,7 @@ def _run(text: str, main: types.ModuleType, folder: Path) -> int:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     except BaseException as error:
         said = f"{type(error).__name__}: {error}"
-        (folder / RAISED).write_text(json.dumps(said), "ascii")
+        (folder / RAISED).write_text(as_json(said), "ascii")
         trace = error.__traceback__.tb_next if error.__traceback__ else None
         sys.excepthook(type(error), error.with_traceback(trace), trace)
         return 1

@@ -189,6 +189,10 @@ def _make_ipython(outputs: Outputs) -> Any:
                 return True
             return bool(super().should_run_async(raw_cell, **kw))
 
+        def ask_exit(self) -> None:
+            """End a cell that says `exit()` or `quit()`."""
+            raise SystemExit
+
         def enable_gui(self, gui: Any = None) -> None:
             """Figures are shown in line whatever `%matplotlib` asks for."""
 

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pickle
+import re
 import select
 import shutil
 import signal
@@ -194,7 +195,9 @@ class Workers:
                 " kept. If this happens again, the machine may lack memory: see --jobs"
             )
         text = (self._run / LOG).read_text("utf-8", "replace").strip()
-        answer = text[-_LAST_WORDS:] or "it ended without a word"
+        # Of a traceback, what is below its last indented line.
+        said = re.split(r"(?m)^ .*\n", text)[-1][-_LAST_WORDS:]
+        answer = said or "it ended without a word"
         return f"Python cannot import what chapters need:\n{answer}"
 
     def close(self, patience: float = 15.0) -> None:

@@ -16,13 +16,21 @@ from sphinx.util import logging
 
 from ..book import Book, ExecutedPage, execute
 from ..checking.receipts import Counts
-from ..errors import BookError, did_you_mean, raise_all
+from ..errors import BookError, raise_all
 from ..files import digest, file_digest, write_whole
 from ..model import Chapter
-from ..reading.chapters import read_page
+from ..reading.chapters import decode, read_page
 from ..reading.pages import find_pages
 from ..running.progress import Progress
-from ..settings import OPTIONS, PREFIX, Settings, from_text, settings_of
+from ..settings import (
+    OFFERING,
+    OPTIONS,
+    PREFIX,
+    Settings,
+    check_names,
+    from_text,
+    settings_of,
+)
 from .images import setup_images
 from .notebook import Notebook, notebook_of, stored_notebook, unexecuted_notebook
 from .receipts import setup_receipts
@@ -80,12 +88,8 @@ class Showing:
 
     def look_for_pages(self, app: Sphinx, config: Config) -> None:
         """Refuse an unknown option of ours, and links without an end."""
-        known = [name for name in config.values if name.startswith(PREFIX)]
-        for name in config._raw_config:
-            if name.startswith(PREFIX) and name not in known:
-                hint = did_you_mean(name, known)
-                _end(f"conf.py: there is no option {name}\n    → {hint}correct it")
         try:
+            check_names([*config._raw_config, *config.overrides])
             find_pages(_settings(app))
         except BookError as error:
             _end(error)
@@ -213,6 +217,10 @@ class Showing:
             return notebook_of(page, self._setting("asks"))
         now = read_page(chapter.path, self._reading, text).chapter
         if now is None or _code(now) != _code(chapter):
+            if decode(chapter.path) != chapter.text:
+                raise ChapterFailure(
+                    f"{chapter.path}: was changed while the book was built; build again"
+                )
             raise ChapterFailure(
                 f"{chapter.path}: another extension (a 'source-read' handler) gives"
                 " this page other cells than its file has, so they were not executed;"
@@ -312,11 +320,8 @@ def setup_extension(app: Sphinx) -> None:
         app.config.overrides["nb_execution_excludepatterns"] = patterns.split(",")
     for option in OPTIONS:
         app.add_config_value(PREFIX + option.name, None, "", ())
-    app.add_config_value(PREFIX + "asks", "", "env", (str,))
-    app.add_config_value(PREFIX + "colab", "", "html", (str,))
-    app.add_config_value(PREFIX + "install_also", {}, "html", (dict,))
-    app.add_config_value(PREFIX + "offer_also", {}, "html", (dict,))
-    app.add_config_value(PREFIX + "install_line", "", "html", (str,))
+    for name, (default, rebuild) in OFFERING.items():
+        app.add_config_value(PREFIX + name, default, rebuild, (type(default),))
     app.add_source_parser(_parser(showing), override=True)
     app.connect("config-inited", showing.read_through_us, priority=100)
     app.connect("config-inited", showing.look_for_pages, priority=900)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from executed_book.commands.configuration import read_settings
-from executed_book.errors import PageError
+from executed_book.errors import BookError, PageError
 from executed_book.settings import Settings
 
 
@@ -52,3 +52,28 @@ def test_a_conf_that_cannot_be_read_is_told_at_its_line(
     assert "\n" not in error.message
     way_out = "brings no_such" if "no_such" in text else "correct that line"
     assert way_out in error.hint
+
+
+@pytest.mark.parametrize(
+    "line", ["nb_execution_timeout = 'ten'", "nb_custom_formats = 3"]
+)
+def test_what_myst_nb_would_refuse_is_refused_before_anything_runs(tmp_path, line):
+    with pytest.raises(BookError, match=r"conf.py, in an option of MyST-NB: .*must be"):
+        read(tmp_path, line)
+
+
+@pytest.mark.parametrize("source", [".", "docs"])
+def test_runs_are_kept_in_the_folder_of_the_project(tmp_path, monkeypatch, source):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "conf.py").touch()
+    settings = read_settings(tmp_path, Path(source).resolve(), {})
+    assert settings.cache == tmp_path / "_build" / "cache"
+
+
+@pytest.mark.parametrize("overrides", [{}, {"executed_book_memroy": "3"}])
+def test_an_option_that_there_is_not_is_refused_before_anything_runs(
+    tmp_path, overrides
+):
+    text = "" if overrides else "executed_book_memroy = 3"
+    with pytest.raises(BookError, match=r"no option executed_book_memroy\n.*_memory'"):
+        read(tmp_path, text, **overrides)

@@ -52,6 +52,7 @@ def test_metadata_may_be_deeper_than_any_is_and_empty_cells_are_left_out():
         (written(cell("heading", "x")), "a cell of type 'heading'"),
         (written({"cell_type": "code"}), "KeyError: 'source'"),
         (written(cell("code", [1])), "TypeError"),
+        (written(cell("code", "'\ud800'")), "UnicodeEncodeError"),
         (written(cell("code", "x"), metadata=3), "TypeError"),
         ("[" * 100_000 + "]" * 100_000, "RecursionError"),
         (written(metadata={"a": [DEEP]}), "deeper than 100 levels"),

@@ -84,10 +84,10 @@ def test_how_a_page_asks_to_be_executed(metadata, limit, platform):
     assert (found, errors) == ({"limit": limit, "platform": platform}, [])
 
 
-LIMITS = [{"limit": 0}, {"limit": True}, {"limit": "60"}, {"limits": 60}]
+LIMITS = [{"limit": limit} for limit in (0, True, "60", 10**400)]
 
 
-@pytest.mark.parametrize("said", [5, [], *LIMITS, {"platform": "gpu"}])
+@pytest.mark.parametrize("said", [5, [], *LIMITS, {"limits": 60}, {"platform": "gpu"}])
 def test_what_a_page_may_not_ask(said):
     text = "---\nfile_format: mystnb\nexecuted_book: x\n---\n"
     found, [error] = page_options({"executed_book": said}, text, PAGE)
@@ -102,6 +102,15 @@ def test_what_is_asked_of_the_whole_book_says_where():
     found, [error] = page_options({"mystnb": {"execution_in_temp": True}}, text, PAGE)
     assert (found, error.line) == ({}, 2)
     assert error.hint == "write 'nb_execution_in_temp = True' in conf.py"
+
+
+@pytest.mark.parametrize("mode", ["offf", True, None, 3, ["off"]])
+def test_a_mode_that_myst_nb_does_not_have_is_refused(mode):
+    text = "---\nfile_format: mystnb\nmystnb: x\n---\n"
+    found, [error] = page_options({"mystnb": {"execution_mode": mode}}, text, PAGE)
+    assert (found, error.line) == ({}, 3)
+    assert error.message == f"'execution_mode' is {mode!r}"
+    assert error.hint == "it is one of off, auto, force, cache, inline"
 
 
 def options(is_strict: bool = True, **said: Any) -> tuple[dict[str, Any], list[str]]:

@@ -28,6 +28,7 @@ def test_programs_run_apart_and_as_main_modules():
             "raise ValueError('\\ud800 é')",
             "raise SystemExit([])",
             "x = = 1",
+            "import json\njson.dumps = None\n1 / 0",
             # It does not inherit `from __future__ import annotations` of ours.
             "def f(x: unknown_name): pass\nf.__annotations__",
         ]
@@ -42,6 +43,7 @@ def test_programs_run_apart_and_as_main_modules():
         *("", "(ended with status 1)"),
         *("KeyboardInterrupt: ", "ValueError: \ud800 é", "(ended with status 1)"),
         "SyntaxError: invalid syntax (program.py, line 1)",
+        "ZeroDivisionError: division by zero",
         "NameError: name 'unknown_name' is not defined",
     ]
     assert runs[7].stderr == "no\n"

@@ -111,6 +111,7 @@ def test_a_worker_has_its_folder_until_it_has_ended(tmp_path):
     ("code", "said"),
     [
         ("raise SystemExit('no such jax')", "no such jax"),
+        ("import no_such", "ModuleNotFoundError: No module named 'no_such'"),
         ("pass", "it ended without a word"),
     ],
 )
