@@ -60,3 +60,13 @@ def test_a_changed_announcement_is_checked_without_running(two):
     output = two.refused("execute")
     assert "0 to execute" in output
     assert "raises another" in output
+
+
+@pytest.mark.parametrize("preload", [[], ["colorsys", "no_such_module"]])
+def test_what_is_preloaded_is_imported_before_the_pages(book, preload):
+    conf = book.root / "conf" / "conf.py"
+    conf.write_text(f"{conf.read_text()}executed_book_preload = {preload}\n")
+    book.index("a")
+    cell = f"import sys\nassert ('colorsys' in sys.modules) == {bool(preload)}"
+    book.chapter("a", cell)
+    book.executed()

@@ -23,6 +23,7 @@ from ..running.pool import Pool
 from ..running.processes import run_folder
 from ..running.programs import ProgramTask
 from ..running.progress import Progress
+from ..running.server import PRELOAD
 from ..running.workers import Worker, Workers, open_workers
 from .slicing import NoFaithfulProgram
 from .snippets import Snippets, programs_by_cell, raised
@@ -240,7 +241,11 @@ class _Trial(ProgramTask):
 
 
 def verify_offers(
-    offers: Iterable[Offer], jobs: int, progress: Progress, memory: float = float("inf")
+    offers: Iterable[Offer],
+    jobs: int,
+    progress: Progress,
+    memory: float = float("inf"),
+    preload: Sequence[str] = (),
 ) -> None:
     """Run the offers that lack a verdict; what they gave is kept one by one.
 
@@ -254,6 +259,7 @@ def verify_offers(
     if not waiting:
         return
     failed: list[Offer] = []
+    modules = (*PRELOAD, *preload)
 
     def tell(trial: _Trial) -> None:
         if trial.is_good_but():
@@ -266,7 +272,7 @@ def verify_offers(
     with (
         progress.steps(len(waiting), "programs run alone") as step,
         run_folder() as folder,
-        open_workers(compiled_into(folder / "compiled")) as workers,
+        open_workers(compiled_into(folder / "compiled"), modules) as workers,
     ):
         Pool(workers, jobs).run(trials)
     if not failed:
@@ -274,7 +280,7 @@ def verify_offers(
     files_below = functools.cache(
         lambda folder: [path for path in folder.rglob("*") if path.is_file()]
     )
-    with open_workers({}) as workers:
+    with open_workers({}, modules) as workers:
         for number, offer in enumerate(failed, 1):
             name = f"{offer.chapter.docname}, cell {offer.cell.number}"
             progress.note(f"  {number}/{len(failed)} {name}: looking for what it needs")
