@@ -7,13 +7,14 @@ kernel.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from matplotlib.figure import Figure
-from matplotlib.patches import FancyBboxPatch, Polygon
 from sphinx.application import Sphinx
 
 from executed_book.figures import CYCLE, GRID, INK, MUTED
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 WIDTH, HEIGHT, DPI = 1200, 630, 100
 PAPER = "#fdfcf9"
@@ -28,6 +29,10 @@ _STEPS = (
 
 def card(title: str, lines: tuple[str, ...], version: str) -> Figure:
     """The card as a figure, whose units are pixels from the left top corner."""
+    # A build without an address makes no card, and does not wait for Matplotlib.
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Polygon
+
     figure = Figure(figsize=(WIDTH / DPI, HEIGHT / DPI), dpi=DPI, facecolor=PAPER)
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set(xlim=(0, WIDTH), ylim=(HEIGHT, 0))
@@ -57,6 +62,8 @@ def _step(
     axes: Any, name: str, rows: tuple[str, ...], left: float, width: float, edge: str
 ) -> None:
     axes.text(left, 342, name, color=MUTED, fontsize=17, weight="bold")
+    from matplotlib.patches import FancyBboxPatch
+
     frame = FancyBboxPatch(
         (left, 362),
         width,

@@ -277,7 +277,8 @@ class _Building:
             verdicts = Verdicts(
                 verdict_path(self.settings, chapter.docname), run.provenance.jax
             )
-            book.offers[chapter.docname] = offers_of(executed, snippets, verdicts)
+            offers = offers_of(executed, snippets, verdicts, self.programs)
+            book.offers[chapter.docname] = offers
 
     def _settle(self, book: Book) -> None:
         """Take from the pages the programs that were found not to hold."""
@@ -312,7 +313,7 @@ class _Building:
             if page is None:
                 book.stale.append(f"{docname}, which is no page that was executed")
                 continue
-            needs = needed_cells(page.executed)
+            needs = page.snippets.needed
             try:
                 records, stale = records_of(page.executed, paths, needs)
             except PageError as error:

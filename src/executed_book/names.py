@@ -2,7 +2,6 @@
 
 import ast
 import functools
-import re
 import warnings
 from collections.abc import Iterable, Iterator
 
@@ -34,9 +33,10 @@ def dotted(node: ast.expr) -> str:
     >>> dotted(ast.parse("np.random.normal", mode="eval").body)
     'np.random.normal'
     """
-    is_name = isinstance(node, ast.Name | ast.Attribute)
-    text = ast.unparse(node) if is_name else ""
-    return text if re.fullmatch(r"[^\W\d]\w*(\.\w+)*", text) else ""
+    if isinstance(node, ast.Attribute):
+        base = dotted(node.value)
+        return f"{base}.{node.attr}" if base else ""
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def imports(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
@@ -72,6 +72,18 @@ def bound_names(statements: Iterable[ast.AST]) -> Iterator[str]:
                 yield name
             case ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
                 yield name
+
+
+@functools.lru_cache(4096)
+def bound_by(statement: ast.AST) -> frozenset[str]:
+    """The names that one statement binds; asked for at each call that runs it."""
+    return frozenset(bound_names([statement]))
+
+
+@functools.lru_cache(4096)
+def is_generator(code: Code) -> bool:
+    """Whether there is a `yield` in code, or in what is defined inside."""
+    return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in ast.walk(code))
 
 
 def same_scope(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:

@@ -1,5 +1,6 @@
 """What readers take away is run, and what it showed is kept."""
 
+import functools
 import io
 import os
 import time
@@ -16,7 +17,7 @@ from executed_book.checking.descriptions import (
 from executed_book.programs import snippets
 from executed_book.programs.cells import SourceCell
 from executed_book.programs.slicing import Page
-from executed_book.programs.snippets import Snippets, snippets_of
+from executed_book.programs.snippets import Snippets, lengthened, snippets_of
 from executed_book.programs.text import Programs
 from executed_book.programs.verdicts import (
     DIFFERS,
@@ -108,7 +109,10 @@ def page_offer(
     short = programs.of(len(codes) - 1)
     page = chapter(*codes, path=verdicts.path.with_name("page.md"))
     about = page, page.cells[-1], Promise(short, gives)
-    return Offer(*about, verdicts, lambda: programs, **more)
+    k = len(codes) - 1
+    lengthen = functools.partial(programs.of, k)
+    above = functools.partial(programs.others_above, k)
+    return Offer(*about, verdicts, lengthen, above, **more)
 
 
 #: What no syntax tells: `b` depends on `a`.
@@ -121,7 +125,7 @@ def test_what_fails_is_lengthened_by_the_nearest_statements(opened):
     assert "setattr" not in short
     verify_offers([offer], 1, Progress())
     assert offer.verdict == Verdict(HELD, ((2, 2), (3, 1)), offer.verdict.text)
-    program = offer.with_added(offer.verdict.added)
+    program = offer.lengthen(offer.verdict.added)
     assert "setattr" in program
     assert "x = 1" in program
     assert "import sys" in program
@@ -232,10 +236,20 @@ def test_a_page_with_a_cell_without_a_program_is_sliced_once(tmp_path, monkeypat
     page = executed(chapter("t = %timeit -o 1", "print(2)"), gave(), gave(printed("2")))
     made, errors = snippets_of(page, store)
     assert ["cannot be copied" in error.message for error in errors] == [True]
-    monkeypatch.setattr(snippets, "_programs_of", None)
+    monkeypatch.setattr(snippets, "_sliced", None)
     again, errors_again = snippets_of(page, store)
     assert again == made
     assert list(map(str, errors_again)) == list(map(str, errors))
+
+
+def test_needs_and_lengthened_programs_are_kept(tmp_path, monkeypatch):
+    store = Store(tmp_path, tmp_path)
+    page = executed(chapter("a = 1", "b = 2", "print(a)"), gave(), gave(), gave())
+    assert snippets_of(page, store)[0].needs == [[], [], [1]]
+    assert "b = 2" in lengthened(page, store, 3, [(2, 1)])
+    monkeypatch.setattr(snippets, "_sliced", None)
+    assert snippets_of(page, store)[0].needed(3) == {1}
+    assert "b = 2" in lengthened(page, store, 3, [(2, 1)])
 
 
 def test_a_page_and_a_program_bind_the_same(opened):

@@ -16,10 +16,12 @@ from ..names import (
     Code,
     Comprehension,
     Function,
+    bound_by,
     bound_names,
     dotted,
     free_names,
     imports,
+    is_generator,
     own_names,
     parameters,
 )
@@ -139,7 +141,7 @@ class Follower:
             case ast.Return(value=ast.expr() as result):
                 self._return(self.value(result, scope))
             case _:
-                for name in bound_names([node]):  # of handlers and cases, too
+                for name in sorted(bound_by(node)):  # of handlers and cases, too
                     thing = frozenset((self._new(),))
                     self._bind(name, thing, scope, certain=False)
                 for child in ast.iter_child_nodes(node):
@@ -372,7 +374,7 @@ class Follower:
         self._depth = depth
         self._active.pop()
         results = self._returns.pop()
-        if any(isinstance(n, ast.Yield | ast.YieldFrom) for n in ast.walk(code)):
+        if is_generator(code):
             results = frozenset((self._new("iterator", "", results | arguments.every),))
         self._results[key] = results
         return results

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from ..names import Code, bound_names, imports, looked_up, root_name
+from ..names import Code, bound_by, imports, looked_up, root_name
 from . import libraries
 from .cells import SourceCell, parse
 from .following import Follower
@@ -200,7 +200,7 @@ class Page:
         last = node.end_lineno or node.lineno
         index, raises = len(self.statements), cell.source.raises is not None
         statement = Statement(
-            *(index, k, node, first, last, frozenset(bound_names([node]))),
+            *(index, k, node, first, last, bound_by(node)),
             fails=raises and first <= cell.fails_at <= last,
             runs=not raises or first <= cell.fails_at,
         )

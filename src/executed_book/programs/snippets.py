@@ -2,10 +2,11 @@
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
+from typing import cast
 
 from ..checking.text import has_value
 from ..errors import PageError
@@ -24,10 +25,16 @@ class Snippets:
     Attributes:
         programs: the program of each cell, or None.
         reasons: why a cell has no program, by its index, where running it said so.
+        needs: the numbers of the cells that each cell needs.
     """
 
     programs: list[str | None]
     reasons: dict[int, str] = field(default_factory=dict, hash=False)
+    needs: list[list[int]] = field(default_factory=list, hash=False)
+
+    def needed(self, number: int) -> set[int]:
+        """The numbers of the cells that a cell needs."""
+        return set(self.needs[number - 1])
 
 
 def snippets_of(executed: Executed, store: Store) -> tuple[Snippets, list[PageError]]:
@@ -35,17 +42,45 @@ def snippets_of(executed: Executed, store: Store) -> tuple[Snippets, list[PageEr
 
     Slicing is most of what a build does when nothing has to be executed.
     """
-    chapter, cells = executed.chapter, source_cells(executed)
-    seen = [[cell.displays, cell.prints, cell.fails_at] for cell in cells]
-    key = digest([chapter.text, seen, page_header(executed), _own_digest()])
+    chapter, key = executed.chapter, _key_of(executed)
     cached = store.load(chapter.docname, key)
     if cached is not None:
         errors = [PageError(chapter.path, *error) for error in cached["errors"]]
-        return Snippets(cached["programs"]), errors
+        return Snippets(cached["programs"], needs=cached["needs"]), errors
     programs, errors = _programs_of(executed)
+    needed = needed_cells(executed)
+    needs = [sorted(needed(cell.number)) for cell in chapter.cells]
     said = [[error.line, error.message, error.hint] for error in errors]
-    store.save(chapter.docname, key, {"programs": programs, "errors": said})
-    return Snippets(programs), errors
+    entry = {"programs": programs, "errors": said, "needs": needs}
+    store.save(chapter.docname, key, entry)
+    return Snippets(programs, needs=needs), errors
+
+
+def lengthened(
+    executed: Executed, store: Store, number: int, added: Sequence[tuple[int, int]]
+) -> str | None:
+    """A cell's program with the statements `added`, kept from an earlier build.
+
+    It is None where that cannot be.
+    """
+    name, key = f"{executed.chapter.docname} {number}", _key_of(executed)
+    key = digest([key, list(map(list, added))])
+    cached = store.load(name, key)
+    if cached is not None:
+        return cast("str | None", cached["program"])
+    try:
+        program: str | None = programs_by_cell(executed).of(number - 1, added)
+    except NoFaithfulProgram:
+        program = None
+    store.save(name, key, {"program": program})
+    return program
+
+
+def _key_of(executed: Executed) -> str:
+    """A digest of all that a chapter's programs depend on."""
+    cells = source_cells(executed)
+    seen = [[cell.displays, cell.prints, cell.fails_at] for cell in cells]
+    return digest([executed.chapter.text, seen, page_header(executed), _own_digest()])
 
 
 @cache
@@ -120,16 +155,20 @@ def _programs_of(executed: Executed) -> tuple[list[str | None], list[PageError]]
 
 def programs_by_cell(executed: Executed) -> Programs:
     """What makes a chapter's programs."""
-    return Programs(Page(source_cells(executed)), page_header(executed))
+    return Programs(_sliced(tuple(source_cells(executed))), page_header(executed))
+
+
+@lru_cache(maxsize=2)  # what is asked of a page is asked one after the other
+def _sliced(cells: tuple[SourceCell, ...]) -> Page:
+    return Page(cells)
 
 
 def needed_cells(executed: Executed) -> Callable[[int], set[int]]:
     """What tells which cells a cell needs, worked out once it is asked."""
-    page_of = cache(lambda: Page(source_cells(executed)))
 
     def needs(number: int) -> set[int]:
         try:
-            page = page_of()
+            page = _sliced(tuple(source_cells(executed)))
             return {page.statements[i].cell + 1 for i in page.needed(number - 1)}
         except (NoFaithfulProgram, RecursionError):
             return set(range(1, number))  # it cannot be told: all of them

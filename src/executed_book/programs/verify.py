@@ -11,6 +11,7 @@ import dataclasses
 import functools
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from ..checking.comparison import same_output
@@ -24,10 +25,10 @@ from ..running.processes import run_folder
 from ..running.programs import ProgramTask
 from ..running.progress import Progress
 from ..running.server import PRELOAD
+from ..running.store import Store
 from ..running.workers import Worker, Workers, open_workers
-from .slicing import NoFaithfulProgram
-from .snippets import Snippets, programs_by_cell, raised
-from .text import Programs, sets_environment
+from .snippets import Snippets, lengthened, programs_by_cell, raised
+from .text import sets_environment
 from .verdicts import (
     BESIDE,
     DIFFERS,
@@ -62,7 +63,8 @@ class Offer:
         chapter, cell: what it is the program of.
         promise: the text as it was sliced, and what it has to do.
         verdicts: where what it did is kept.
-        programs: what makes programs of its page.
+        lengthen: gives its program with further statements; None where that cannot be.
+        above: gives the statements above that its program does not have.
         values: what the names that its cell binds hold on the page.
         began: when the run of its page began; what is younger may be made by it.
     """
@@ -71,7 +73,8 @@ class Offer:
     cell: Cell
     promise: Promise
     verdicts: Verdicts
-    programs: Callable[[], Programs]
+    lengthen: Callable[[Places], str | None]
+    above: Callable[[], Places]
     values: Descriptions = field(default_factory=dict)
     began: float = float("inf")
 
@@ -81,7 +84,7 @@ class Offer:
         verdict = self.verdicts.find(self.promise)
         if verdict is None or not verdict.added:
             return verdict
-        text = self.with_added(verdict.added)
+        text = self.lengthen(verdict.added)
         fits = text is not None and self.key_of(text) == verdict.text
         return verdict if fits else None
 
@@ -106,28 +109,26 @@ class Offer:
         """The digest of another text that has to do the same."""
         return dataclasses.replace(self.promise, text=text).key
 
-    def with_added(self, added: Places) -> str | None:
-        """The text with further statements; None where that cannot be."""
-        try:
-            return self.programs().of(self.cell.number - 1, added)
-        except NoFaithfulProgram:
-            return None
-
 
 def offers_of(
-    executed: Executed, snippets: Snippets, verdicts: Verdicts
+    executed: Executed, snippets: Snippets, verdicts: Verdicts, store: Store
 ) -> list[Offer]:
     """The programs of a chapter's cells."""
     chapter, offers = executed.chapter, list[Offer]()
-    programs = functools.cache(lambda: programs_by_cell(executed))
     began = executed.run.executed - executed.run.seconds
     for (cell, result), program in zip(executed, snippets.programs, strict=True):
         if program is not None:
             gives = None if cell.varies else printed_text(result.outputs)
             promise = Promise(program, gives, raised(cell, result))
-            offer = Offer(chapter, cell, promise, verdicts, programs, began=began)
+            lengthen = partial(lengthened, executed, store, cell.number)
+            above = partial(_others_above, executed, cell.number)
+            offer = Offer(chapter, cell, promise, verdicts, lengthen, above, {}, began)
             offers.append(offer)
     return offers
+
+
+def _others_above(executed: Executed, number: int) -> Places:
+    return programs_by_cell(executed).others_above(number - 1)
 
 
 def settled(snippets: Snippets, offers: Iterable[Offer]) -> Snippets:
@@ -143,10 +144,10 @@ def settled(snippets: Snippets, offers: Iterable[Offer]) -> Snippets:
             reasons[cell] = _REASONS[verdict.word]
             continue
         if verdict.added:
-            programs[cell] = offer.with_added(verdict.added)
+            programs[cell] = offer.lengthen(verdict.added)
         if verdict.files and (text := programs[cell]):
             programs[cell] = _naming(verdict.files, text)
-    return Snippets(programs, reasons)
+    return dataclasses.replace(snippets, programs=programs, reasons=reasons)
 
 
 def _naming(files: Sequence[str], text: str) -> str:
@@ -303,7 +304,7 @@ def _note(
     files: Sequence[str] = (),
 ) -> None:
     """Keep that an offer holds, with these statements added and these files beside."""
-    program = offer.with_added(added) if added else None
+    program = offer.lengthen(added) if added else None
     digest = "" if program is None else offer.key_of(program)
     unknown = {n for n, text in offer.values.items() if text.startswith(UNKNOWN)}
     listed = ", ".join(sorted(unknown | set(unstable)))
@@ -326,14 +327,14 @@ def _repair(
     files: Sequence[str] = ()
 
     def attempt(added: Places, fresh: bool = False) -> _Trial:
-        text = (offer.with_added(added) if added else None) or offer.promise.text
+        text = (offer.lengthen(added) if added else None) or offer.promise.text
         trial = _Trial(offer, _copying(files, offer.chapter.path.parent) + text, memory)
         trial.fresh = trial.fresh or fresh
         Pool(workers, 1).run([trial])
         return trial
 
     # The nearest first.
-    above = offer.programs().others_above(offer.cell.number - 1)[::-1]
+    above = offer.above()[::-1]
     short = attempt(())
     if short.lacks_files and (files := _files_named(offer, files_below)):
         short = attempt(())

@@ -25,6 +25,7 @@ _LEFT_OUT = (
     ".headerlink, .program-holder, .no-program, .only-dark, .sd-tab-set > input,"
     " script, style, summary > .expanded"
 )
+_CODE, _TAG = re.compile(r"<pre>(.*?)</pre>", re.DOTALL), re.compile(r"<[^>]*>")
 _FENCED = re.compile(r"(^(?:`{3,})[^`\n]*\n.*?^`{3,}$)", re.MULTILINE | re.DOTALL)
 
 #: Stands for a code cell while the rest of a page becomes Markdown. Letters and digits
@@ -87,6 +88,8 @@ def readable(body: str, page: str, site: str) -> BeautifulSoup:
     >>> readable(link, "n/a", "https://s.dev"), readable(link, "n/a", "")
     (<a href="https://s.dev/n/b.html">b</a>, b)
     """
+    # Of code the text is kept; its tokens are most of a page's elements.
+    body = _CODE.sub(lambda code: _TAG.sub("", code[1]).join(("<pre>", "</pre>")), body)
     soup = BeautifulSoup(body, "html.parser")
     # First what is most of a page, so that less has to be looked through.
     for lens in soup.find_all("div", class_="ja-lens"):
