@@ -83,7 +83,6 @@ executed_book_install_line = (
 )
 executed_book_folder = "empty"  # so that a chapter needs nothing but what it says
 executed_book_outputs = "../outputs/cells"
-executed_book_preload = ["sklearn.datasets", "sklearn.neighbors", "optax", "flax.nnx"]
 executed_book_programs = "../outputs/programs"
 executed_book_verified = ["**"]
 executed_book_rules = "all"

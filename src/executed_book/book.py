@@ -34,7 +34,6 @@ from .running.chapters import ChapterTask, Finished, source_date
 from .running.pool import Pool
 from .running.progress import Progress
 from .running.runs import KeptRuns
-from .running.server import PRELOAD
 from .running.store import Store
 from .running.workers import open_workers
 from .settings import Settings
@@ -238,12 +237,7 @@ class _Building:
             for chapter in order
         ]
         # A book whose pages never name JAX does not depend on its version.
-        modules = [
-            name
-            for name in (*PRELOAD, *self.settings.preload)
-            if self.names_jax or name.partition(".")[0] != "jax"
-        ]
-        with open_workers(modules=modules) as workers:
+        with open_workers(without=() if self.names_jax else ("jax",)) as workers:
             self.while_starting()
             Pool(workers, self.settings.jobs, self.progress.tick).run(tasks)
         for task in tasks:

@@ -92,12 +92,6 @@ OPTIONS = (
         _texts,
         "a list of patterns: pages where CI refuses a program that was not verified",
     ),
-    Option(
-        "preload",
-        _texts,
-        "a list of modules that are imported once, before the pages, which then all"
-        " depend on their versions",
-    ),
     Option("cell_seconds", _positive, "how many seconds one cell may run"),
     Option(
         "output_limit",
@@ -157,7 +151,6 @@ class Settings:
     cell_seconds: float = 180.0
     output_limit: int = 1_000_000
     memory: float = 0.0
-    preload: tuple[str, ...] = ()
     may_fail: bool = False
     folder: str = "page"
     figures: str = "png"

@@ -14,7 +14,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
@@ -121,11 +121,11 @@ def _start_server(
     link: socket.socket,
     run: Path,
     environment: dict[str, str],
-    modules: Sequence[str] = server.PRELOAD,
+    without: tuple[str, ...] = (),
 ) -> _Server:
     """Fork the server from this process, which is itself a fork."""
     fork = multiprocessing.get_context("fork")
-    process = fork.Process(target=_serve, args=(link, run, environment, modules))
+    process = fork.Process(target=_serve, args=(link, run, environment, without))
     process.start()
     return _Server(process)
 
@@ -134,17 +134,17 @@ def start_server(
     link: socket.socket,
     run: Path,
     environment: dict[str, str],
-    modules: Sequence[str] = server.PRELOAD,
+    without: tuple[str, ...] = (),
 ) -> _Server:
     """Fork the server for a test that starts workers in its own process."""
-    return _Server(forked(_serve, link, run, environment, modules))
+    return _Server(forked(_serve, link, run, environment, without))
 
 
 def _serve(
     link: socket.socket,
     run: Path,
     environment: dict[str, str],
-    modules: Sequence[str],
+    without: tuple[str, ...],
 ) -> None:
     os.setsid()
     _write_to(run / workers.LOG)
@@ -155,7 +155,7 @@ def _serve(
     _steer(environment)
     sys.path[:] = [place for place in sys.path if place not in ("", _ROOT)]
     os.chdir(run)
-    server.serve(link, run, modules)
+    server.serve(link, run, without)
 
 
 def _steer(environment: dict[str, str]) -> None:

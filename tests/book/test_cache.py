@@ -40,7 +40,8 @@ def test_a_changed_renderer_renders_all_and_executes_nothing(two):
         f"{conf.read_text()}\nimport sys\nextensions.append('footer')\n"
         "sys.path.insert(0, str(Path(__file__).parent))\n"
     )
-    for words in ("first words", "other words"):
+    # Python takes a file of the same second and the same size for the same.
+    for words in ("first words", "others"):
         footer.write_text(said.replace("SAID", words))
         assert "0 to execute" in two.built()
         assert words in two.html("one")
@@ -60,13 +61,3 @@ def test_a_changed_announcement_is_checked_without_running(two):
     output = two.refused("execute")
     assert "0 to execute" in output
     assert "raises another" in output
-
-
-@pytest.mark.parametrize("preload", [[], ["colorsys", "no_such_module"]])
-def test_what_is_preloaded_is_imported_before_the_pages(book, preload):
-    conf = book.root / "conf" / "conf.py"
-    conf.write_text(f"{conf.read_text()}executed_book_preload = {preload}\n")
-    book.index("a")
-    cell = f"import sys\nassert ('colorsys' in sys.modules) == {bool(preload)}"
-    book.chapter("a", cell)
-    book.executed()

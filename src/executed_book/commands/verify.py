@@ -32,10 +32,7 @@ def verify(settings: Settings, progress: Progress) -> None:
         for k, offer in enumerate(waiting):
             of_cell = values.get((offer.chapter.docname, offer.cell.number), {})
             waiting[k] = dataclasses.replace(offer, values=of_cell)
-        programs.verify_offers(
-            *(waiting, settings.jobs, progress, settings.memory_bytes),
-            preload=settings.preload,
-        )
+        programs.verify_offers(waiting, settings.jobs, progress, settings.memory_bytes)
     _forget(settings, book)
     progress.note(programs.count(book.all_offers))
     raise_all([offer.error for offer in book.all_offers if offer.error is not None])

@@ -24,7 +24,6 @@ from ..running.pool import Pool
 from ..running.processes import run_folder
 from ..running.programs import ProgramTask
 from ..running.progress import Progress
-from ..running.server import PRELOAD
 from ..running.store import Store
 from ..running.workers import Worker, Workers, open_workers
 from .snippets import Snippets, lengthened, programs_by_cell, raised
@@ -242,11 +241,7 @@ class _Trial(ProgramTask):
 
 
 def verify_offers(
-    offers: Iterable[Offer],
-    jobs: int,
-    progress: Progress,
-    memory: float = float("inf"),
-    preload: Sequence[str] = (),
+    offers: Iterable[Offer], jobs: int, progress: Progress, memory: float = float("inf")
 ) -> None:
     """Run the offers that lack a verdict; what they gave is kept one by one.
 
@@ -260,7 +255,6 @@ def verify_offers(
     if not waiting:
         return
     failed: list[Offer] = []
-    modules = (*PRELOAD, *preload)
 
     def tell(trial: _Trial) -> None:
         if trial.is_good_but():
@@ -273,7 +267,7 @@ def verify_offers(
     with (
         progress.steps(len(waiting), "programs run alone") as step,
         run_folder() as folder,
-        open_workers(compiled_into(folder / "compiled"), modules) as workers,
+        open_workers(compiled_into(folder / "compiled")) as workers,
     ):
         Pool(workers, jobs).run(trials)
     if not failed:
@@ -281,7 +275,7 @@ def verify_offers(
     files_below = functools.cache(
         lambda folder: [path for path in folder.rglob("*") if path.is_file()]
     )
-    with open_workers({}, modules) as workers:
+    with open_workers({}) as workers:
         for number, offer in enumerate(failed, 1):
             name = f"{offer.chapter.docname}, cell {offer.cell.number}"
             progress.note(f"  {number}/{len(failed)} {name}: looking for what it needs")

@@ -43,15 +43,19 @@ PRELOAD = (
 _POLL = 0.02  # seconds, where the system cannot wake us
 
 
-def serve(link: socket.socket, run: Path, modules: Sequence[str] = PRELOAD) -> None:
-    """Import the modules; fork a supervisor for each order, until the builder ends."""
+def serve(link: socket.socket, run: Path, without: Sequence[str] = ()) -> None:
+    """Fork a supervisor for each order, until the builder is gone.
+
+    Modules of the packages in `without` are not imported.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the builder decides what ends
     adopt_orphans()
     # Forking is safe before any backend starts, and only known to be on Linux.
-    for module in modules if sys.platform == "linux" else ():
-        # Matplotlib's backend comes with IPython, also where Matplotlib does not.
-        with contextlib.suppress(ModuleNotFoundError):
-            importlib.import_module(module)
+    for module in PRELOAD if sys.platform == "linux" else ():
+        if module.partition(".")[0] not in without:
+            # Matplotlib's backend comes with IPython, also where Matplotlib does not.
+            with contextlib.suppress(ModuleNotFoundError):
+                importlib.import_module(module)
     # Keeps the garbage collector of the forks from writing to the shared pages.
     gc.collect()
     gc.freeze()
@@ -170,5 +174,5 @@ def python_running(module: str) -> list[str]:
 
 
 def main() -> None:
-    """Serve the builder: the number of the socket to it, a folder, modules."""
+    """Serve the builder: the number of the socket to it, a folder, what to leave."""
     serve(socket.socket(fileno=int(sys.argv[1])), Path(sys.argv[2]), sys.argv[3:])

@@ -19,7 +19,7 @@ from ..model import Chapter
 from ..settings import Settings
 from .channel import BELOW, JOB, Channel
 from .processes import run_folder
-from .server import PRELOAD, python_running
+from .server import python_running
 
 #: A chapter to run cell by cell, or the text of a program to run as a whole.
 Job = tuple[Chapter, Settings] | str
@@ -122,12 +122,12 @@ def start_server(
     link: socket.socket,
     run: Path,
     environment: Mapping[str, str],
-    modules: Iterable[str] = PRELOAD,
+    without: Iterable[str] = (),
 ) -> subprocess.Popen[bytes]:
     """Start the process that workers are forked from; see `server`."""
     with (run / LOG).open("wb") as log:
         return subprocess.Popen(
-            [*python_running("server"), str(link.fileno()), str(run), *modules],
+            [*python_running("server"), str(link.fileno()), str(run), *without],
             cwd=run,
             env=dict(environment),
             pass_fds=[link.fileno()],
@@ -142,12 +142,12 @@ class Workers:
     """Starts workers; see `open_workers`."""
 
     def __init__(
-        self, run: Path, environment: Mapping[str, str], modules: Iterable[str]
+        self, run: Path, environment: Mapping[str, str], without: Iterable[str]
     ) -> None:
         self._run, self._started = run, list[Worker]()
         ours, theirs = socket.socketpair()
         self._link = ours
-        self._server = start_server(theirs, run, environment, modules)
+        self._server = start_server(theirs, run, environment, without)
         theirs.close()
 
     def start(self, job: Job, fresh: bool = False) -> Worker:
@@ -214,14 +214,15 @@ class Workers:
 
 @contextlib.contextmanager
 def open_workers(
-    variables: Mapping[str, str] | None = None, modules: Iterable[str] = PRELOAD
+    variables: Mapping[str, str] | None = None, without: Iterable[str] = ()
 ) -> Iterator[Workers]:
     """Workers that end, with their folders, when the block does.
 
-    The modules are imported once, before any worker starts.
+    The packages in `without` are imported by the workers that ask for them, and not
+    before.
     """
     with run_folder() as run:
-        workers = Workers(run, worker_environment(variables), modules)
+        workers = Workers(run, worker_environment(variables), without)
         try:
             yield workers
         finally:
