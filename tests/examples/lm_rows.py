@@ -65,7 +65,7 @@ ROWS = {
         f"{TRAIN} --compute bfloat16 --output half > log; {LAST} run/metrics.jsonl"
         " half/metrics.jsonl",
         r"(?s)^\{[^}]*\}\n\{[^}]*\}$",
-        "bfloat16_computes",
+        "parts_of_a_batch",
     ),
     "accumulation": Row(
         f"{TRAIN} --accumulate 2 --output parts > log; {LAST} run/metrics.jsonl"
@@ -89,7 +89,7 @@ ROWS = {
         f"JAX_NUM_CPU_DEVICES=8 {TRAIN} --parallel fsdp --output eight > log; {FIRST}"
         f" eight/metrics.jsonl; {LAST} run/metrics.jsonl eight/metrics.jsonl",
         r"(?s)\"devices\": 8, .*all-gather.*\"loss\": (\d\.\d{4}).*\"loss\": \1",
-        "every_layout devices_that_do_not",
+        "every_layout sizes_that",
     ),
     "processes": Row(
         "python -m lm.launch --processes 2 --devices 4 lm.train --config tiny.toml"
