@@ -29,6 +29,6 @@ def test_programs_are_short(book: Book, record_property):
     lines = sorted(text.rstrip("\n").count("\n") + 1 for text in texts)
     median, mean = lines[len(lines) // 2], sum(lines) / len(lines)
     record_property("lines", (median, mean, lines[-1]))
-    assert (median <= 20, mean <= 38, lines[-1] <= 400) == (True, True, True)
+    assert (median <= 20, mean <= 38, lines[-1] <= 350) == (True, True, True)
     cells = [cell for chapter in book.chapters for cell in chapter.cells]
     assert sum(bool(cell.needs) for cell in cells) <= 60

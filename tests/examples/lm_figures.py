@@ -5,7 +5,8 @@ that `lm.baselines` left in the first. The name of a run is its kind and its see
 A to D, each trained on twice the text of the one before, and changes of size B. Before
 the largest is run, `predict WEIGHTS TOKENS RUN ...` stores what the others foretell;
 `baselines RUN` keeps those of a run on the same text; `layouts`, `processes` and
-`speed` measure those again. Without an argument the tables are made again.
+`speed` measure those again, and `loader` times batches. Without an argument the tables
+are made again.
 """
 
 import json
@@ -131,6 +132,28 @@ def processes() -> dict[str, Any]:
         assert launch.wait(running) != 0
         assert launch.wait(start(name, 1, 8)) == 0
         found[name] = losses(name)
+    return found
+
+
+def seconds_a_batch(folder: Path, batches: int = 100) -> dict[int, float]:
+    """CPU seconds of a batch by tokens a shard: some, and a thousand times as many."""
+    sys.path.insert(0, str(EXAMPLES))
+    from lm import loader
+    from lm.config import Config
+
+    found = {}
+    for tokens in (200_000, 200_000_000):
+        config = Config(**TINY, corpus=str(folder / str(tokens)), threads=1)
+        Path(config.corpus).mkdir()
+        for i in range(config.shards):
+            with Path(config.corpus, f"train-{i}.bin").open("wb") as file:
+                file.truncate(2 * tokens)  # sparse: zeros, and not on the disk
+        rows = loader.batches(config)
+        next(rows)
+        began = time.process_time()
+        for _ in range(batches):
+            next(rows)
+        found[tokens] = (time.process_time() - began) / batches
     return found
 
 
@@ -332,6 +355,11 @@ def main() -> None:
             store("layouts", layouts())
         case ["processes"]:
             store("processes", processes())
+        case ["loader"]:
+            with tempfile.TemporaryDirectory() as place:
+                for tokens, seconds in seconds_a_batch(Path(place)).items():
+                    print(f"{tokens:,} tokens a shard: {1e3 * seconds:.2f} ms a batch")
+            return
         case ["speed"]:
             store("speed", bench_lm.measure(9))
         case ["baselines", run]:

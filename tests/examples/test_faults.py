@@ -55,6 +55,20 @@ def test_a_step_of_bfloat16_rounds_away_what_is_small():
     assert jnp.float32(0.25) + jnp.float32(program.RATE) > jnp.float32(0.25)
 
 
+def test_each_figure_tells_its_fault_before_any_training():
+    found = {}
+    for name in ("working", *(fault for _, fault in RIGHT.values())):
+        setup = program.SETUPS[name]
+        state = program.start(setup, 32, 0)
+        found[name] = (
+            program.weights_moved(*state, setup, 0),
+            program.own_cell_first(state[0], setup.order),
+            program.scale_apart(setup, 0),
+        )
+    for i, (is_right, fault) in enumerate(RIGHT.values()):
+        assert [name for name in found if not is_right(found[name][i])] == [fault]
+
+
 @pytest.mark.weekly
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_at_its_real_size_each_fault_shows(seed: int, tmp_path: Path):

@@ -78,6 +78,15 @@ def test_a_step_of_the_last_layer_needs_less(encoder: nnx.Module, written: tuple
         assert cost["frozen encoder"][what] < cost["fine-tuned"][what] / 1.5
 
 
+def test_an_image_is_right_where_its_label_has_the_largest_logit():
+    reader = program.Reader(program.Pixels(), 64, 10, nnx.Rngs(0))
+    reader.last.kernel[...] = np.random.default_rng(0).normal(size=(64, 10))
+    images = np.random.default_rng(1).random((30, 8, 8, 1), np.float32)
+    read = (images.reshape(30, 64) @ reader.last.kernel[...]).argmax(axis=1)
+    assert program.is_right(reader, (images, read)).all()
+    assert not program.is_right(reader, (images, (read + 1) % 10)).any()
+
+
 def test_a_way_is_behind_by_the_images_that_it_misreads():
     right = np.arange(400) % 4 > 0
     draws = {"frozen encoder": [right, ~right], "pixels": [right, np.zeros(400, bool)]}

@@ -340,6 +340,21 @@ def test_the_same_model_in_plain_numpy_has_the_slopes_of_the_gradient(model: Any
             assert slope == pytest.approx((grad * way).sum(), abs=1e-3 * size)
 
 
+def test_operations_a_token_are_those_that_xla_counts(model: Any):
+    """Of a forward pass, a third of all; XLA counts a loop's body once, so one layer.
+
+    It also counts what is no product, and both halves of the masked attention.
+    """
+    config = replace(model.config, layers=1, width=128, context=64)
+    graph, init = lm.model.create(config)
+    params = jax.jit(init)(jax.random.key(0))
+    tokens = some_tokens(2, 64)
+    forward = jax.jit(lambda p, x: lm.model.nnx.merge(graph, p)(x)[0])
+    counted = forward.lower(params, tokens).compile().cost_analysis()["flops"]
+    ours = lm.train.flops_a_token(config, params) / 3 * tokens.size
+    assert 0.8 < ours / counted < 1
+
+
 def test_remat_keeps_less_for_the_backward_pass(model: Any):
     saved = []
     for remat in ("none", "dots", "all"):
@@ -758,6 +773,7 @@ BREAKS = [
     ("evaluate", "rows[:, 1:])", "rows[:, :-1])", "bits_a_byte"),
     ("evaluate", "/ math.log(2)", "", "bits_a_byte"),
     ("text", "covered[starts] += 1", "covered[starts + 1] += 1", "passages_seen"),
+    ("train", "6 * weights + 6", "2 * weights + 6", "operations_a_token"),
     ("loader", "range(process * own, (process + 1) * own)", "range(own)", "no_two"),
 ]
 

@@ -77,6 +77,11 @@ def test_neighbors_read_digits_and_with_shuffled_labels_do_not():
     assert study.neighbors((x, shuffled), test, 3).mean() < 0.2
 
 
+def test_the_accuracy_is_the_share_of_rows_read_as_their_label():
+    logits = jnp.array([[0.0, 2.0], [3.0, 1.0], [0.0, 1.0], [5.0, 4.0]])
+    assert study.accuracy(logits, np.array([1, 0, 1, 1])) == 0.75
+
+
 def test_the_digits_to_test_on_are_not_among_the_others():
     (x, y), (asked, labels) = study.digits()
     assert (len(x), len(y), len(asked), len(labels)) == (1500, 1500, 297, 297)

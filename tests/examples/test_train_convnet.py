@@ -62,6 +62,17 @@ def test_images_of_weight_zero_do_not_count(data: dict):
     np.testing.assert_allclose(*values, rtol=1e-6)
 
 
+def test_an_evaluation_counts_the_images_read_as_their_label():
+    logits, y = (
+        jnp.array([[0.0, 2.0], [3.0, 1.0], [0.0, 1.0], [5.0, 4.0]]),
+        [1, 0, 1, 1],
+    )
+    value, right = program.make_evaluate(lambda params, x: x)({}, logits, jnp.array(y))
+    assert right == 0.75
+    probabilities = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(value, -np.log(probabilities[range(4), y]).mean(), 1e-5)
+
+
 def test_prefetch_changes_nothing_and_passes_errors_on(data: dict):
     plain = taken(data, 0, 5)
     ahead = islice(program.prefetch(iter(plain + plain)), 5)
