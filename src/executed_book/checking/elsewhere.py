@@ -11,7 +11,6 @@ from .comparison import same_output
 from .stored import StoredCell, StoredPage, outputs_of, read_outputs, stored_source
 from .text import pinned_text
 
-
 #: An address in a message: with another JAX, its documentation lies elsewhere.
 _ADDRESS = re.compile(r"https?://\S+")
 
