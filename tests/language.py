@@ -89,7 +89,6 @@ def _line(text: str, position: int) -> int:
 
 
 def main() -> int:
-    """Print every problem; the exit status is 1 if there is any."""
     status = 0
     for path in sorted(path for pattern in FILES for path in ROOT.glob(pattern)):
         markdown = path.suffix == ".md"

@@ -9,8 +9,6 @@ from pathlib import Path
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
-    """Serves files, and says nothing of each request."""
-
     def log_message(self, *args: object) -> None:
         pass
 

@@ -16,17 +16,10 @@ SOURCES = {"justafter": ROOT, "executed_book": ROOT / "src" / "executed_book"}
 
 
 @pytest.fixture(scope="module", params=SOURCES)
-def wheel(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[str, Path]:
-    """The name of a package and its wheel, built from what stands here."""
+def wheel(request, tmp_path_factory) -> tuple[str, Path]:
     folder = tmp_path_factory.mktemp("wheel")
-    subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)],
-        cwd=SOURCES[request.param],
-        check=True,
-        capture_output=True,
-    )
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder]
+    subprocess.run(build, cwd=SOURCES[request.param], check=True, capture_output=True)
     (made,) = folder.glob("*.whl")
     return request.param, made
 

@@ -48,7 +48,6 @@ def f():
 
 
 def found(text: str, markdown: bool = True) -> list[tuple[int, str]]:
-    """The problems of a text: the line and what precedes the advice."""
     found = language.problems(text, markdown=markdown)
     return [(line, said.split(": ")[0]) for line, said in found]
 

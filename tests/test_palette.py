@@ -3,8 +3,6 @@
 import re
 from pathlib import Path
 
-import pytest
-
 from executed_book.figures import CYCLE, DARK, GRID, INK, MUTED
 
 ROOT = Path(__file__).parent.parent
@@ -14,7 +12,6 @@ HEX = re.compile(r"#[0-9a-f]{3,8}\b", re.IGNORECASE)
 
 
 def declared(selector: str) -> dict[str, str]:
-    """The colors that the first block of a selector in colors.css gives to names."""
     css = (STATIC / "colors.css").read_text("utf-8")
     block = re.search(rf"{re.escape(selector)} \{{(.*?)\}}", css, re.DOTALL)
     assert block
@@ -29,32 +26,21 @@ def test_both_themes_have_the_same_names():
     assert len(LIGHT) > 15
 
 
-@pytest.mark.parametrize(
-    ("color", "name"),
-    [
-        (INK, "--pst-color-text-base"),
-        (MUTED, "--pst-color-text-muted"),
-        (GRID, "--pst-color-border"),
-        (CYCLE[0], "--pst-color-primary"),
-        (CYCLE[1], "--pst-color-warning"),
-    ],
-)
-def test_figures_are_drawn_in_the_page_s_colors(color, name):
-    assert (color, DARK[color]) == (LIGHT[name], AT_NIGHT[name])
+def test_figures_are_drawn_in_the_page_s_colors():
+    drawn = (INK, MUTED, GRID, CYCLE[0], CYCLE[1])
+    for color, name in zip(
+        drawn, ("text-base", "text-muted", "border", "primary", "warning"), strict=True
+    ):
+        name = f"--pst-color-{name}"
+        assert (color, DARK[color]) == (LIGHT[name], AT_NIGHT[name])
 
 
-@pytest.mark.parametrize(
-    ("file", "palettes"),
-    [
-        ("mark-light.svg", [LIGHT]),
-        ("mark-dark.svg", [AT_NIGHT]),
-        ("favicon.svg", [LIGHT, AT_NIGHT]),
-    ],
-)
-def test_the_marks_are_in_the_palette(file, palettes):
-    found = set(HEX.findall((STATIC / file).read_text("utf-8")))
-    names = ("--pst-color-primary", "--pst-color-warning")
-    assert found == {palette[name] for palette in palettes for name in names}
+def test_the_marks_are_in_the_palette():
+    marks = {"mark-light": [LIGHT], "mark-dark": [AT_NIGHT]}
+    for file, palettes in {**marks, "favicon": [LIGHT, AT_NIGHT]}.items():
+        found = set(HEX.findall((STATIC / f"{file}.svg").read_text("utf-8")))
+        names = ("--pst-color-primary", "--pst-color-warning")
+        assert found == {palette[name] for palette in palettes for name in names}
 
 
 def test_the_edges_of_an_epub_are_those_of_the_site():

@@ -56,14 +56,11 @@ WEEKLY = pytest.mark.weekly
 @pytest.mark.parametrize(
     "count", [2, pytest.param(1, marks=WEEKLY), pytest.param(4, marks=WEEKLY)]
 )
-def test_any_number_of_processes_fits_the_same(
-    example: ModuleType, tmp_path: Path, count: int
-):
+def test_any_number_of_processes_fits_the_same(example, tmp_path, count):
     ended = example.launch(count, example.train, str(tmp_path), limit=LIMIT)
     assert last_lines(ended) == [FITTED] * count
-    assert [said[0] for _, said, _ in ended] == [
-        f"own rows {64 // count} of 64, begins after step 0"
-    ] * count
+    begins = f"own rows {64 // count} of 64, begins after step 0"
+    assert {said[0] for _, said, _ in ended} == {begins}
 
 
 @pytest.mark.parametrize(
@@ -105,9 +102,8 @@ def test_a_process_that_hangs_is_ended_at_the_limit(example: ModuleType):
 
 
 def test_a_worker_ends_by_itself_when_nobody_waits_for_it(example: ModuleType):
-    program = example.WORKER.format(
-        limit=1, source=inspect.getsource(waits), name="waits", args=("", 1, 0)
-    )
+    parts = {"source": inspect.getsource(waits), "name": "waits", "args": ("", 1, 0)}
+    program = example.WORKER.format(limit=1, **parts)
     ended = subprocess.run([sys.executable, "-c", program], timeout=LIMIT, check=False)
     assert ended.returncode == -14  # SIGALRM
 
@@ -117,9 +113,7 @@ def fails(address, count, index):
         raise ValueError("no such file")
 
 
-def test_a_failure_is_told(
-    example: ModuleType, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_failure_is_told(example, capsys, monkeypatch):
     monkeypatch.setattr(example, "train", lambda *_: None)
     monkeypatch.setattr(example, "launch", lambda *_, run=example.launch: run(2, fails))
     with pytest.raises(SystemExit) as ended:

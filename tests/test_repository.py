@@ -34,25 +34,20 @@ NAMES_PATHS = ("src/executed_book/", "tests/")
 
 
 def tracked() -> list[str]:
-    """Every file that git tracks."""
     if not (ROOT / ".git").exists():
         pytest.skip("not a git checkout, so what is tracked cannot be told")
     command = ["git", "-c", f"safe.directory={ROOT}", "ls-files", "-z"]
-    listed = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    return [name for name in listed.stdout.split("\0") if (ROOT / name).is_file()]
+    listed = subprocess.check_output(command, cwd=ROOT, text=True)
+    return [name for name in listed.split("\0") if (ROOT / name).is_file()]
 
 
 def locked(lock: Path) -> list[tuple[Requirement, list[str]]]:
-    """Each locked requirement with its hashes."""
     lines = lock.read_text().replace("\\\n", " ").splitlines()
     entries = [line.split("--hash=") for line in lines]
     return [(Requirement(entry), hashes) for entry, *hashes in entries]
 
 
 def group(name: str) -> list[str]:
-    """The requirements of a dependency group, with the groups that it includes."""
     entries = []
     for entry in PYPROJECT["dependency-groups"][name]:
         included = isinstance(entry, dict) and group(entry["include-group"])
@@ -61,7 +56,6 @@ def group(name: str) -> list[str]:
 
 
 def wanted(lock: Path) -> list[Requirement]:
-    """What pyproject.toml asks of this lock."""
     name = lock.stem.removeprefix("requirements-")
     entries = group(name)
     if name in {"docs", "tests"}:
@@ -143,29 +137,21 @@ def test_oldest_python_gets_exactly_the_oldest_supported_jax() -> None:
 
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
-def test_workflow_pins_actions_by_commit(workflow: Path) -> None:
-    uses = re.findall(r"uses: (.+)", workflow.read_text())
+def test_workflow_pins_actions_needs_no_secret_and_may_only_read(workflow) -> None:
+    text = workflow.read_text()
+    uses = re.findall(r"uses: (.+)", text)
     assert uses
     for line in uses:
         assert re.fullmatch(r"[\w-]+/[\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", line), line
-
-
-@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
-def test_workflow_needs_no_secret_and_may_only_read(workflow: Path) -> None:
-    text = workflow.read_text()
     assert "secrets." not in text
     assert "pull_request_target" not in text
     parsed = yaml.safe_load(text)
     assert parsed["permissions"] == {"contents": "read"}
     assert "group" in parsed["concurrency"]
-
-
-def test_self_hosted_runners_never_see_a_pull_request() -> None:
-    for workflow in WORKFLOWS:
-        parsed = yaml.safe_load(workflow.read_text())
-        own = any("self-hosted" in job["runs-on"] for job in parsed["jobs"].values())
-        triggers = parsed[True]  # YAML 1.1 reads the key "on" as true
-        assert not (own and {"push", "pull_request"} & set(triggers)), workflow.name
+    # A self-hosted runner never sees a pull request.
+    own = any("self-hosted" in job["runs-on"] for job in parsed["jobs"].values())
+    triggers = parsed[True]  # YAML 1.1 reads the key "on" as true
+    assert not (own and {"push", "pull_request"} & set(triggers))
 
 
 def test_the_readmes_chapter_runs() -> None:

@@ -12,97 +12,70 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import diffrax
 import jax
 import jax.numpy as jnp
+from flax import linen
 
 from justafter import lens
-
-
-def thousand(x):
-    """A function of a thousand equations."""
-    for _ in range(500):
-        x = jnp.sin(x) * 1.5
-    return x
-
-
-def spec(*shape: int) -> jax.ShapeDtypeStruct:
-    """Describe a float32 array."""
-    return jax.ShapeDtypeStruct(shape, "float32")
-
 
 WIDTH = 64
 Case = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
-def of_flax(differentiate: bool) -> Case:
-    """A block of Flax's layers, and the gradient of a step with it."""
-    from flax import linen
+def spec(*shape: int) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(shape, "float32")
 
-    class Block(linen.Module):
-        @linen.compact
-        def __call__(self, x):
-            h = linen.LayerNorm()(x)
-            x = x + linen.MultiHeadDotProductAttention(num_heads=4)(h, h)
-            h = linen.Dense(4 * WIDTH)(linen.LayerNorm()(x))
-            return x + linen.Dense(WIDTH)(linen.gelu(h))
 
-    model, x = Block(), spec(2, 32, WIDTH)
+def thousand(x):
+    for _ in range(500):
+        x = jnp.sin(x) * 1.5
+    return x
+
+
+class Block(linen.Module):
+    @linen.compact
+    def __call__(self, x):
+        h = linen.LayerNorm()(x)
+        x = x + linen.MultiHeadDotProductAttention(num_heads=4)(h, h)
+        h = linen.Dense(4 * WIDTH)(linen.LayerNorm()(x))
+        return x + linen.Dense(WIDTH)(linen.gelu(h))
+
+
+class Deep(linen.Module):
+    @linen.compact
+    def __call__(self, x):
+        for _ in range(48):
+            x = x + linen.gelu(linen.Dense(WIDTH)(linen.LayerNorm()(x)))
+        return x
+
+
+def of_flax(model: linen.Module, *rows: int, wrap: Callable = jax.grad) -> Case:
+    """A step with a module of Flax's, differentiated unless `wrap` does otherwise."""
+    x = spec(*rows, WIDTH)
     params = jax.eval_shape(model.init, jax.random.key(0), x)
-
-    def step(params, x):
-        return jnp.mean(model.apply(params, x) ** 2)
-
-    return (jax.grad(step) if differentiate else step), (params, x)
+    return wrap(lambda params, x: jnp.mean(model.apply(params, x) ** 2)), (params, x)
 
 
-def of_layers(count: int) -> Case:
-    """The gradient of a step with so many of Flax's layers, one after the other."""
-    from flax import linen
-
-    class Deep(linen.Module):
-        @linen.compact
-        def __call__(self, x):
-            for _ in range(count):
-                x = x + linen.gelu(linen.Dense(WIDTH)(linen.LayerNorm()(x)))
-            return x
-
-    model, x = Deep(), spec(32, WIDTH)
-    params = jax.eval_shape(model.init, jax.random.key(0), x)
-
-    def step(params, x):
-        return jnp.mean(model.apply(params, x) ** 2)
-
-    return jax.grad(step), (params, x)
+def end(y):
+    term = diffrax.ODETerm(lambda t, y, args: -y)
+    control = diffrax.PIDController(rtol=1e-3, atol=1e-3)
+    times = (0.0, 1.0, 0.1)
+    return diffrax.diffeqsolve(
+        term, diffrax.Tsit5(), *times, y, stepsize_controller=control
+    ).ys.sum()
 
 
-def of_diffrax() -> Case:
-    """The gradient of a differential equation's solution."""
-    import diffrax
-
-    def end(y):
-        term = diffrax.ODETerm(lambda t, y, args: -y)
-        steps = diffrax.PIDController(rtol=1e-3, atol=1e-3)
-        solution = diffrax.diffeqsolve(
-            term, diffrax.Tsit5(), 0.0, 1.0, 0.1, y, stepsize_controller=steps
-        )
-        return solution.ys.sum()
-
-    return jax.grad(end), (spec(2),)
-
-
-def cases() -> dict[str, Case]:
-    """All functions to look at."""
-    return {
-        "1000 equations": (thousand, (spec(16),)),
-        "Flax block": of_flax(differentiate=False),
-        "its gradient": of_flax(differentiate=True),
-        "48 Flax layers": of_layers(48),
-        "Diffrax gradient": of_diffrax(),
-    }
+CASES: dict[str, Callable[[], Case]] = {
+    "1000 equations": lambda: (thousand, (spec(16),)),
+    "Flax block": lambda: of_flax(Block(), 2, 32, wrap=lambda fn: fn),
+    "its gradient": lambda: of_flax(Block(), 2, 32),
+    "48 Flax layers": lambda: of_flax(Deep(), 32),
+    "Diffrax gradient": lambda: (jax.grad(end), (spec(2),)),
+}
 
 
 def seconds(call: Callable[[], Any]) -> tuple[float, Any]:
-    """Time one call."""
     start = time.perf_counter()
     result = call()
     return time.perf_counter() - start, result
@@ -117,49 +90,32 @@ def one_round(fn: Callable[..., Any], args: tuple[Any, ...]) -> dict[str, float]
     looking, view = seconds(lambda: lens(fn, *args))
     rendering, html = seconds(view._repr_html_)
     # Beside what the same function takes without a lens, in the same round.
-    added = looking - lowering - view.costs.compile_seconds
+    around = looking - view.costs.compile_seconds
+    added = around - lowering
     return {
-        "compile_seconds": compiling,
-        "added_ratio": added / compiling,
-        "own_ratio": added / (lowering + compiling),
-        "around_ratio": (looking - view.costs.compile_seconds) / compiling,
-        "render_ratio": rendering / compiling,
-        "html_bytes": len(html.encode()),
         "equations": len(view.equations),
         "kernels": len(view.kernels),
+        "lens": added / compiling,
+        "with tracing and lowering": around / compiling,
+        "of tracing, lowering and compiling": added / (lowering + compiling),
+        "HTML": rendering / compiling,
+        "kB": len(html.encode()) / 1e3,
     }
 
 
-def measure(rounds: int, only: str = "") -> dict[str, dict[str, float]]:
-    """Give the medians for each case, or for `only` one."""
-    results = {}
-    for name, (fn, args) in cases().items():
-        if only not in ("", name):
-            continue
-        one_round(fn, args)
-        runs = [one_round(fn, args) for _ in range(rounds)]
-        results[name] = {
-            key: statistics.median(run[key] for run in runs) for key in runs[0]
-        }
-    return results
-
-
 def main() -> None:
-    """Print the table, or the data."""
+    """Print a line of medians for each case."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--only", default="", help="the name of one case")
+    parser.add_argument("--only", choices=CASES, help="one case")
     options = parser.parse_args()
-    results = measure(options.rounds, options.only)
     print("compiling = 1; medians of", options.rounds, "rounds")
-    for name, r in results.items():
-        print(
-            f"{name:<20} {r['equations']:>5.0f} equations "
-            f"{r['kernels']:>4.0f} kernels  lens {r['added_ratio']:.2f} "
-            f"(with tracing and lowering {r['around_ratio']:.2f}; "
-            f"{r['own_ratio']:.2f} of tracing, lowering and compiling)  "
-            f"HTML {r['render_ratio']:.2f}  {r['html_bytes'] / 1e3:.0f} kB"
-        )
+    for name in [options.only] if options.only else CASES:
+        case = CASES[name]()
+        one_round(*case)
+        runs = [one_round(*case) for _ in range(options.rounds)]
+        found = {key: statistics.median(run[key] for run in runs) for key in runs[0]}
+        print(f"{name:<20}", ", ".join(f"{k} {v:.4g}" for k, v in found.items()))
 
 
 if __name__ == "__main__":

@@ -20,15 +20,11 @@ from typing import Any
 import numpy as np
 
 from tests.examples import lm_numpy
-from tests.examples.figures import EXAMPLES
-from tests.examples.lm_figures import TINY, text_of
+from tests.examples.figures import EXAMPLES, text_of
+from tests.examples.lm_figures import TINY
 
-#: The computations, by their library.
-LIBRARIES = {
-    "NumPy, forward": "NumPy",
-    "JAX, forward": "JAX",
-    "JAX, forward, backward and update": "JAX",
-}
+PLAIN, FORWARD = "NumPy, forward", "JAX, forward"
+UPDATE = "JAX, forward, backward and update"
 
 
 def seconds(call: Callable[[], Any]) -> float:
@@ -67,9 +63,9 @@ def computations(small: bool) -> tuple[dict[str, Callable[[], Any]], dict[str, A
         value.block_until_ready()
 
     calls = {
-        "NumPy, forward": lambda: lm_numpy.logits(plain, tokens, config.heads),
-        "JAX, forward": lambda: forward(params, tokens).block_until_ready(),
-        "JAX, forward, backward and update": update,
+        PLAIN: lambda: lm_numpy.logits(plain, tokens, config.heads),
+        FORWARD: lambda: forward(params, tokens).block_until_ready(),
+        UPDATE: update,
         "NumPy": lambda: large @ large,
         "JAX": lambda: product(large, large).block_until_ready(),
     }
@@ -103,11 +99,10 @@ def table(found: dict[str, Any]) -> str:
     """Tokens a second, the share of the roof, and the speed beside NumPy's."""
     taken = found["seconds"]
     rows = [["computation", "tokens a second", "share of the roof", "beside NumPy"]]
-    for name, library in LIBRARIES.items():
-        passes = 3 if "backward" in name else 1
+    for name, passes in ((PLAIN, 1), (FORWARD, 1), (UPDATE, 3)):
         operations = passes * found["flops a token"] / 3 * found["tokens"]
-        roof = found["product"] / taken[library]
-        ratio = taken["NumPy, forward"] / taken[name]
+        roof = found["product"] / taken[name.partition(",")[0]]
+        ratio = taken[PLAIN] / taken[name]
         speed = f"{found['tokens'] / taken[name]:,.0f}"
         share = operations / taken[name] / roof
         rows.append([name, speed, f"{share:.0%}", f"{ratio:.2f}"])

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import timeit
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,6 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from justafter import measure, watch
+from tests.instruments.running import busy
 
 
 def hits() -> None:
@@ -61,7 +63,6 @@ def misses() -> None:
 
 def timer() -> None:
     """What measure adds to a call that does next to nothing, against timeit."""
-    import timeit
 
     def nothing() -> int:
         return 0
@@ -90,8 +91,6 @@ def ratios(repetitions: int = 30, load: int = 8) -> None:
     one, or cannot tell; of two equal candidates it is right to leave 1 in. The others
     give a ratio of two minima, and of two medians, without an interval.
     """
-    import timeit
-
     step, x = jax.jit(lambda x: jnp.tanh(x @ x)), jnp.ones((24, 24))
 
     def repeated(times: int) -> Callable[[], None]:
@@ -106,35 +105,28 @@ def ratios(repetitions: int = 30, load: int = 8) -> None:
         "ratio  right  wrong  cannot tell  truth inside  half width  measure's median"
         "     its minima           timeit's minima      pytest-benchmark's medians"
     )
-    spin = [sys.executable, "-c", "while True: pass"]
-    others = [subprocess.Popen(spin) for _ in range(load)]
-    try:
-        for base, times in RATIOS:
-            truth, found, theirs = times / base, [], []
+    for base, times in RATIOS:
+        truth, found, theirs = times / base, [], []
+        with busy(load):
             for _ in range(repetitions):
                 both = {"a": repeated(base), "b": repeated(times)}
                 found.append(measure.compare(both, budget=0.25))
                 least = [min(timeit.repeat(f, number=10)) for f in both.values()]
                 theirs.append(least[1] / least[0])
-            spreads = [one.ratios["b"] for one in found]
-            out = [one.least > 1 or one.most < 1 for one in spreads]
-            right = [one.least > 1 for one in spreads] if times > base else []
-            right = right or [not one for one in out]
-            wrong = sum(a and not b for a, b in zip(out, right, strict=True))
-            inside = sum(one.least <= truth <= one.most for one in spreads)
-            told = sum(right), wrong, repetitions - sum(right) - wrong, inside
-            minima = [one["b"].minimum / one["a"].minimum for one in found]
-            columns = [_range([one.median for one in spreads]), _range(minima)]
-            columns += [_range(theirs), _of_benchmark(base, times, repetitions)]
-            width = np.median([one.precision for one in spreads])
-            counts = "{:6} {:6} {:12} {:13}".format(*told)
-            print(
-                f"{truth:5.2f} {counts} {width:11.1%}  {'  '.join(columns)}", flush=True
-            )
-    finally:
-        for one in others:
-            one.kill()
-            one.wait()
+            benchmark = _of_benchmark(base, times, repetitions)
+        spreads = [one.ratios["b"] for one in found]
+        out = [one.least > 1 or one.most < 1 for one in spreads]
+        right = [one.least > 1 for one in spreads] if times > base else []
+        right = right or [not one for one in out]
+        wrong = sum(a and not b for a, b in zip(out, right, strict=True))
+        inside = sum(one.least <= truth <= one.most for one in spreads)
+        told = sum(right), wrong, repetitions - sum(right) - wrong, inside
+        minima = [one["b"].minimum / one["a"].minimum for one in found]
+        columns = [_range([one.median for one in spreads]), _range(minima)]
+        columns += [_range(theirs), benchmark]
+        width = np.median([one.precision for one in spreads])
+        counts = "{:6} {:6} {:12} {:13}".format(*told)
+        print(f"{truth:5.2f} {counts} {width:11.1%}  {'  '.join(columns)}", flush=True)
 
 
 def _of_benchmark(base: int, times: int, repetitions: int) -> str:

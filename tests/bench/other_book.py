@@ -17,8 +17,6 @@ call goes on where an earlier one stopped.
 """
 
 import argparse
-import csv
-import io
 import json
 import os
 import re
@@ -32,6 +30,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from tests.examples.figures import text_of
 
 ROOT = Path(__file__).parents[2]
 BUILDERS = ("executed_book", "MyST-NB")
@@ -134,7 +134,7 @@ def cpu_of_children() -> float:
 
 def git(repository: Path, *arguments: str) -> str:
     command = ["git", "-C", str(repository), *arguments]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return subprocess.check_output(command, text=True).strip()
 
 
 def place(options: argparse.Namespace, folder: Path, more: str) -> Place:
@@ -174,7 +174,6 @@ def refused(said: Said, source: str) -> dict[str, str]:
 
 
 def failed_there(said: Said, folder: Path, source: str) -> list[str]:
-    """The pages whose execution failed in MyST-NB."""
     start = re.escape(f"{(folder / source).resolve()}/")
     # A path may be broken by the color of the warning.
     line = re.compile(
@@ -186,32 +185,29 @@ def failed_there(said: Said, folder: Path, source: str) -> list[str]:
 def timed(options: argparse.Namespace, folder: Path) -> tuple[dict[str, Any], Place]:
     """Both builders, in turns; what they refused, and how long they took."""
     mine = place(options, folder / "ours", OURS)
-    other_cache = folder / "theirs" / "_build" / "jupyter-cache"
-    other = place(options, folder / "theirs", THEIRS.format(cache=str(other_cache)))
-    made = other.run("-c", MAKE_CACHE, str(other_cache))
-    if made.status:
-        raise SystemExit(made.text)
+    other_cache = str(folder / "theirs" / "_build" / "jupyter-cache")
+    other = place(options, folder / "theirs", THEIRS.format(cache=other_cache))
+    must(other.run("-c", MAKE_CACHE, other_cache))
     seconds: dict[str, dict[str, float]] = {}
     cpu: dict[str, dict[str, float]] = {}
     loads: list[float] = []
 
     def note(what: str, ours: list[Said], theirs: Said) -> None:
-        pairs = list(zip(BUILDERS, (ours, [theirs]), strict=True))
-        seconds[what] = {w: round(sum(s.seconds for s in said), 1) for w, said in pairs}
-        cpu[what] = {w: round(sum(s.cpu for s in said), 1) for w, said in pairs}
+        for who, said in zip(BUILDERS, (ours, [theirs]), strict=True):
+            wall, used = sum(s.seconds for s in said), sum(s.cpu for s in said)
+            seconds.setdefault(what, {})[who] = round(wall, 1)
+            cpu.setdefault(what, {})[who] = round(used, 1)
         loads.append(round(os.getloadavg()[0], 1))
         print(what, seconds[what], "CPU", cpu[what], "load", loads[-1], flush=True)
 
     first = mine.ours("build")
     print(first.text, flush=True)
     pages = refused(first, options.source)
-    commands = [first]
+    commands = [first if pages else must(first)]
     if pages:
         with mine.conf.open("a") as conf:
             conf.write(not_executed([*options.leave_out, *pages]))
         commands.append(must(mine.ours("build")))
-    else:
-        must(first)
     theirs = must(other.theirs())
     print(theirs.text, flush=True)
     note("first build", commands, theirs)
@@ -221,6 +217,7 @@ def timed(options: argparse.Namespace, folder: Path) -> tuple[dict[str, Any], Pl
     note("from kept runs", [must(mine.ours("build"))], must(other.theirs()))
     count = re.search(r"(\d+) chapters?: .* \((\d+) cells?\)", first.text)
     assert count is not None, first.text
+    sites = dict(zip(BUILDERS, (mine.folder, other.folder), strict=True))
     return {
         "executed pages": int(count[1]),
         "cells": int(count[2]),
@@ -232,12 +229,10 @@ def timed(options: argparse.Namespace, folder: Path) -> tuple[dict[str, Any], Pl
         "seconds of our first commands": [round(one.seconds, 1) for one in commands],
         "load": loads,
         "pages": {
-            name: len(built(place.folder, options.source))
-            for name, place in zip(BUILDERS, (mine, other), strict=True)
+            name: len(built(folder, options.source)) for name, folder in sites.items()
         },
         "figures": {
-            name: figures(place.folder, without=pages)
-            for name, place in zip(BUILDERS, (mine, other), strict=True)
+            name: figures(folder, without=pages) for name, folder in sites.items()
         },
         "seconds of pages": seconds_of_pages(first, pages),
     }, mine
@@ -250,7 +245,6 @@ def seconds_of_pages(said: Said, without: Iterable[str] = ()) -> dict[str, float
 
 
 def must(said: Said) -> Said:
-    """What a command said that has to end well."""
     if said.status:
         raise SystemExit(said.text)
     return said
@@ -274,13 +268,12 @@ def figures(folder: Path, without: Iterable[str] = ()) -> int:
     return sum(path.read_text("utf-8").count("<img ") for path in pages)
 
 
-def offered(folder: Path, docnames: list[str]) -> dict[str, int]:
-    """How many programs each page of the site offers."""
-    sites = {name: folder / "_build/html" / f"{name}.html" for name in docnames}
-    return {
-        name: path.read_text("utf-8").count('class="program-box"')
-        for name, path in sites.items()
-    }
+def offered(mine: Place, docnames: Iterable[str]) -> dict[str, int]:
+    """How many programs each page offers once the site was built with the verdicts."""
+    must(mine.ours("build"))
+    pages = {name: mine.folder / f"_build/html/{name}.html" for name in docnames}
+    box = 'class="program-box"'
+    return {name: path.read_text("utf-8").count(box) for name, path in pages.items()}
 
 
 #: What `verify` says at its end, with the words that this tool keeps.
@@ -306,13 +299,11 @@ def verified(mine: Place, pages: dict[str, float], limit: float) -> dict[str, An
             found[docname] = dict(zip(WORDS, map(int, summary.groups()), strict=True))
         else:
             print(docname, said.text, flush=True)
-    boxes = must_offer(mine, list(found))
+    boxes = offered(mine, found)
     for docname, words in found.items():
         good = words["held"] + words["varies"] + words["hold beside their files"]
         if boxes[docname] != good:
-            raise SystemExit(
-                f"{docname}: {boxes[docname]} are offered, {good} are good"
-            )
+            raise SystemExit(f"{docname}: {boxes[docname]} are offered, {good} good")
     return {
         "pages": len(found),
         "of": len(pages),
@@ -322,75 +313,54 @@ def verified(mine: Place, pages: dict[str, float], limit: float) -> dict[str, An
     }
 
 
-def must_offer(mine: Place, docnames: list[str]) -> dict[str, int]:
-    """What the site offers once it was built with the verdicts."""
-    must(mine.ours("build"))
-    return offered(mine.folder, docnames)
-
-
 def table(books: dict[str, dict[str, Any]]) -> str:
     """All books that are kept, as comma-separated values, one column for each."""
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(["", *books])
-    rows = {
-        "commit": lambda b: b["commit"][:8],
-        "pages in the site": lambda b: b["pages"]["executed_book"],
-        "pages in MyST-NB's site": lambda b: b["pages"]["MyST-NB"],
-        **{
-            f"figures, {who}": lambda b, who=who: b.get("figures", {}).get(who, "")
-            for who in BUILDERS
-        },
-        "pages that are executed": lambda b: b["executed pages"],
-        "left out, since they take long": lambda b: len(b["left out"]),
-        "refused": lambda b: len(b["refused"]),
-        "failed in MyST-NB": lambda b: len(b["failed in MyST-NB"]),
-        "cells": lambda b: b["cells"],
-        **{
-            f"{what}, CPU seconds (wall seconds), {who}": lambda b, of=what, who=who: (
-                # Books that were recorded before CPU seconds were have wall alone.
-                f"{b['CPU seconds'][of][who] if 'CPU seconds' in b else '-'}"
-                f" ({b['seconds'][of][who]})"
-            )
-            for what in ("first build", "nothing changed", "from kept runs")
-            for who in BUILDERS
-        },
-        "load meanwhile": lambda b: f"{min(b['load'])} to {max(b['load'])}",
-        "pages whose programs were run": lambda b: (
-            f"{b['programs']['pages']} of {b['programs']['of']}"
-        ),
-        **{
-            f"programs that {said}": lambda b, word=word: b["programs"][word]
-            for word, said in {
-                "held": "held",
-                "varies": "vary",
-                "needs files": "need files",
-                "differs": "differ",
-            }.items()
-        },
-        "programs that name the files they need": lambda b: b["programs"].get(
-            "hold beside their files", ""
-        ),
-        "cells that offer their program": lambda b: b["programs"]["offered"],
-        "run on": lambda b: b["date"],
-        "with MyST-NB": lambda b: b["versions"]["myst-nb"],
-        "with Sphinx": lambda b: b["versions"]["sphinx"],
+    columns = [column(found) for found in books.values()]
+    rows = [[name, *(each[name] for each in columns)] for name in columns[0]]
+    return text_of([["", *books], *rows])
+
+
+def column(found: dict[str, Any]) -> dict[str, Any]:
+    """What the table says of one book."""
+    programs, (ours, theirs) = found["programs"], BUILDERS
+    said = {
+        "commit": found["commit"][:8],
+        "pages in the site": found["pages"][ours],
+        "pages in MyST-NB's site": found["pages"][theirs],
+        **{f"figures, {who}": found["figures"][who] for who in BUILDERS},
+        "pages that are executed": found["executed pages"],
+        "left out, since they take long": len(found["left out"]),
+        "refused": len(found["refused"]),
+        "failed in MyST-NB": len(found["failed in MyST-NB"]),
+        "cells": found["cells"],
     }
-    for name, value in rows.items():
-        writer.writerow([name, *map(value, books.values())])
-    return file.getvalue()
+    for what, wall in found["seconds"].items():
+        for who, cpu in found["CPU seconds"][what].items():
+            said[f"{what}, CPU seconds (wall seconds), {who}"] = f"{cpu} ({wall[who]})"
+    return {
+        **said,
+        "load meanwhile": f"{min(found['load'])} to {max(found['load'])}",
+        "pages whose programs were run": f"{programs['pages']} of {programs['of']}",
+        "programs that held": programs["held"],
+        "programs that vary": programs["varies"],
+        "programs that need files": programs["needs files"],
+        "programs that differ": programs["differs"],
+        "programs that name the files they need": programs["hold beside their files"],
+        "cells that offer their program": programs["offered"],
+        "run on": found["date"],
+        "with MyST-NB": found["versions"]["myst-nb"],
+        "with Sphinx": found["versions"]["sphinx"],
+    }
 
 
 def why_refused(books: dict[str, dict[str, Any]]) -> str:
     """Each page that was refused: its book, its name, why, and what MyST-NB did."""
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(["book", "page", "why", "in MyST-NB"])
+    rows = [["book", "page", "why", "in MyST-NB"]]
     for book, found in books.items():
         for docname, why in found["refused"].items():
             there = "failed" if docname in found["failed in MyST-NB"] else "built"
-            writer.writerow([book, docname, why, there])
-    return file.getvalue()
+            rows.append([book, docname, why, there])
+    return text_of(rows)
 
 
 def programs_anew(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
@@ -405,7 +375,7 @@ def programs_anew(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     names = set(built(mine.folder, options.source)) - set(options.leave_out)
     pages = {name: seconds.get(name, 0.0) for name in sorted(names)}
     programs = verified(mine, pages, options.verify_seconds)
-    programs["executed_book at"] = git(ROOT, "rev-parse", "HEAD").strip()
+    programs["executed_book at"] = git(ROOT, "rev-parse", "HEAD")
     programs["of"] = kept["programs"]["of"]
     return {**kept, "programs": programs}
 
@@ -442,7 +412,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--work", type=Path, help="where their runs are kept")
     parser.add_argument("--keep", type=Path, required=True)
     options = parser.parse_args(arguments)
-    options.commit = git(options.repository, "rev-parse", options.commit).strip()
+    options.commit = git(options.repository, "rev-parse", options.commit)
     if options.programs_only and options.work:
         return keep(options.keep, programs_anew(options, options.work))
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
@@ -457,7 +427,7 @@ def main(arguments: list[str] | None = None) -> None:
             "date": time.strftime("%Y-%m-%d"),
             "cores": os.cpu_count(),
             "versions": versions,
-            "executed_book at": git(ROOT, "rev-parse", "HEAD").strip(),
+            "executed_book at": git(ROOT, "rev-parse", "HEAD"),
         }
         programs = verified(mine, pages, options.verify_seconds)
         keep(options.keep, {**about, **found, "programs": programs})

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -46,7 +46,6 @@ kernelspec: {name: python3}
 
 
 def on_a_device(**how: object) -> dict[str, str]:
-    """The environment of a machine with a simulated accelerator."""
     simulated = str(Path(__file__).parents[1] / "simulated")
     folders = filter(None, [simulated, os.environ.get("PYTHONPATH")])
     return {
@@ -61,6 +60,8 @@ def steering(variables: Mapping[str, str]) -> dict[str, str]:
     prefixes = ("PYTHON", *STEERING)
     return {k: v for k, v in variables.items() if k.startswith(prefixes)}
 
+
+PYTHON = (sys.executable, "-m", "executed_book")
 
 #: With these forks are as good as processes of their own: the variables before any test
 #: sets one (importing JAX has set two), and those with a simulated accelerator.
@@ -82,7 +83,6 @@ class TinyBook:
         return self.root / "_build" / "cache"
 
     def page(self, name: str, text: str) -> None:
-        """Write a plain page."""
         path = self.root / "docs" / f"{name}.md"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(dedent(text), "utf-8")
@@ -92,14 +92,26 @@ class TinyBook:
         body = "\n\n".join(f"```{{code-cell}}\n{dedent(cell)}\n```" for cell in cells)
         self.page(name, f"{front}# {name}\n\n{body}\n")
 
+    def configure(self, *lines: str) -> None:
+        """Add lines to `conf.py`."""
+        path = self.root / "conf" / "conf.py"
+        path.write_text("\n".join([path.read_text(), *lines]) + "\n")
+
+    def add_text(self, name: str, text: str) -> None:
+        """Add a paragraph to a page."""
+        path = self.root / "docs" / f"{name}.md"
+        path.write_text(f"{path.read_text()}\n{text}\n")
+
     def index(self, *names: str) -> None:
         """Write the landing page, with the chapters' names in its toctree."""
         self.page("index", "# Tiny\n\n```{toctree}\n" + "\n".join(names) + "\n```\n")
 
-    def start(self, *arguments: str, **variables: str) -> subprocess.Popen[str]:
+    def start(
+        self, *arguments: str, python: Sequence[str] = PYTHON, **variables: str
+    ) -> subprocess.Popen[str]:
         """Start a command of the book tools here."""
         return subprocess.Popen(
-            [sys.executable, "-m", "executed_book", *arguments],
+            [*python, *arguments],
             cwd=self.root,
             env={**os.environ, **variables},
             stdout=subprocess.PIPE,
@@ -122,14 +134,6 @@ class TinyBook:
         """The same of Sphinx's own command."""
         tool = "sphinx.cmd.build"
         return ended(Forked(self.root, arguments, dict(os.environ), tool))
-
-    def run_on_a_device(self, *arguments: str, **how: object) -> tuple[int, str]:
-        """Run a command as if an accelerator were here that behaves so."""
-        return self.run(*arguments, **on_a_device(**how))
-
-    def done_on_a_device(self, *arguments: str, **how: object) -> str:
-        """Run a command so, and insist that it went well; what was printed."""
-        return self.done(*arguments, **on_a_device(**how))
 
     def stored(self, name: str, device: str = "cpu") -> Path:
         """The file with what the cells of a page gave on a device, with our JAX."""
@@ -192,7 +196,6 @@ def started_with(variable: str, value: str) -> list[int]:
 
 
 def new_book(root: Path) -> TinyBook:
-    """An empty book with a configuration."""
     (root / "docs").mkdir(parents=True)
     (root / "conf").mkdir()
     (root / "conf" / "conf.py").write_text(CONF)
@@ -200,7 +203,6 @@ def new_book(root: Path) -> TinyBook:
 
 
 def copy_of(book: TinyBook, root: Path) -> TinyBook:
-    """A copy of a book, with what has been executed of it."""
     shutil.copytree(book.root, root, dirs_exist_ok=True)
     return TinyBook(root)
 

@@ -10,7 +10,6 @@ import json
 import multiprocessing
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -80,13 +79,7 @@ class Forked:
             return Path(self._said.name).read_text("utf-8"), None
 
 
-def _command(
-    root: Path,
-    arguments: tuple[str, ...],
-    output: Path,
-    environment: dict[str, str],
-    tool: str = "executed_book.commands.line",
-) -> None:
+def _command(root, arguments, output, environment, tool="executed_book.commands.line"):
     _write_to(output)
     os.chdir(root)
     os.environ.clear()
@@ -117,35 +110,19 @@ class _Server:
         return self._process.exitcode
 
 
-def _start_server(
-    link: socket.socket,
-    run: Path,
-    environment: dict[str, str],
-    without: tuple[str, ...] = (),
-) -> _Server:
-    """Fork the server from this process, which is itself a fork."""
+def _start_server(link, run, environment, without=()) -> _Server:
     fork = multiprocessing.get_context("fork")
     process = fork.Process(target=_serve, args=(link, run, environment, without))
     process.start()
     return _Server(process)
 
 
-def start_server(
-    link: socket.socket,
-    run: Path,
-    environment: dict[str, str],
-    without: tuple[str, ...] = (),
-) -> _Server:
+def start_server(link, run, environment, without=()) -> _Server:
     """Fork the server for a test that starts workers in its own process."""
     return _Server(forked(_serve, link, run, environment, without))
 
 
-def _serve(
-    link: socket.socket,
-    run: Path,
-    environment: dict[str, str],
-    without: tuple[str, ...],
-) -> None:
+def _serve(link, run, environment, without) -> None:
     os.setsid()
     _write_to(run / workers.LOG)
     os.closerange(3, link.fileno())

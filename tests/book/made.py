@@ -30,9 +30,7 @@ def chapter(*cells: Cell | str, **fields: Any) -> Chapter:
     return Chapter(**{**given, **fields})
 
 
-def executed(
-    made: Chapter, *results: CellResult, provenance: Provenance = CPU, **fields: Any
-) -> Executed:
+def executed(made, *results, provenance=CPU, **fields) -> Executed:
     """A chapter with what its cells gave, at the beginning of 1970."""
     run = Run(made.docname, 0, provenance, results, **fields)
     return Executed(made, run)
@@ -61,12 +59,10 @@ def figure(svg: str = "<svg/>") -> Output:
 
 
 def gave(*outputs: Output, **fields: Any) -> CellResult:
-    """What a cell gave."""
     return CellResult(outputs, **fields)
 
 
 def raised(kind: str = "ValueError", message: str = "bad", line: int = 1) -> CellResult:
-    """What a cell gave that raised."""
     traceback = f"Traceback\n{kind}: {message}"
     failure = Failure(kind, (f"builtins.{kind}",), message, line, traceback)
     return CellResult(failure=failure)

@@ -32,21 +32,17 @@ def settings(tmp_path: Path) -> Settings:
 
 
 def keep_run(settings: Settings, number_of_cells: int) -> None:
-    """Keep a run of the chapter as a build would, with so many results."""
     results = (gave(printed("kept\n")),) * number_of_cells
     run = Run("one", 0, Provenance("cpu", "cpu", 1, "1", "1", "3"), results)
     [chapter] = [r.chapter for r in read_pages(settings) if r.chapter]
     KeptRuns(settings).save(chapter, Finished(run, NOTHING))
 
 
-def test_what_has_run_is_taken_with_its_page(settings):
+def test_what_has_run_is_taken_if_it_has_as_many_cells_as_the_page(settings):
     keep_run(settings, 1)
     book = execute(settings, Progress())
     assert book.pages["one"].executed.run.results[0].outputs == (printed("kept\n"),)
     assert book.pages["one"].seal
-
-
-def test_a_kept_run_of_another_number_of_cells_is_none(settings):
     keep_run(settings, 2)
     assert execute(settings, Progress()).pages["one"].executed.run.executed > 0
 

@@ -11,7 +11,7 @@ import pytest
 import sphinx
 
 from .conftest import FRONT, TinyBook
-from .test_six_promises import PROMISES, Tried, attempt, conf, good_book
+from .test_six_promises import PROMISES, Tried, attempt, good_book
 from .test_six_promises import Fault as Faults
 
 #: A front matter that lets cells run for two seconds.
@@ -233,8 +233,7 @@ NOTEBOOK = """\
 
 
 def every_faulty_page(book: TinyBook) -> None:
-    """Also a chapter of several faults, one of which is a cell's that another needs."""
-    conf('executed_book_rules = "all"')(book)
+    book.configure('executed_book_rules = "all"')
     for name, each in FAULTS.items():
         book.chapter(name, *each.cells, front=each.front)
     for name, (text, _, _) in PAGES.items():
@@ -258,7 +257,6 @@ def every_faulty_page(book: TinyBook) -> None:
 
 @pytest.fixture(scope="module")
 def tried(tmp_path_factory) -> Tried:
-    """What became of a book with every fault at once."""
     count = len(FAULTS) + len(PAGES) + 5 + 5
     faults = Faults(every_faulty_page, "nothing", problems=count, soon=600.0)
     good = good_book(tmp_path_factory.mktemp("good"))
@@ -348,8 +346,7 @@ def test_a_page_that_is_right_in_odd_ways_is_built(book):
     (docs / ".ipynb_checkpoints" / "one-checkpoint.md").write_text("1 / 0")
     if sphinx.version_info >= (8, 2):  # before, nothing silences its warning
         (docs / "empty.md").write_text("")
-    conf = book.root / "conf" / "conf.py"
-    conf.write_text(conf.read_text() + 'suppress_warnings = ["toc.not_included"]\n')
+    book.configure('suppress_warnings = ["toc.not_included"]')
     book.built()
     assert ">2\n<" in book.html("one")
     assert "Array has been deleted" in re.sub("<[^>]*>", "", book.html("five"))

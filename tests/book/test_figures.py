@@ -87,24 +87,15 @@ def drawing() -> str:
     return out.getvalue()
 
 
-def test_the_background_is_transparent():
-    backdrop = fromstring(drawing()).find(".//*[@id='patch_1']/*")
-    assert "fill: none" in backdrop.get("style")
-
-
-def test_the_dark_twin_has_no_light_color_left():
+def test_the_background_is_transparent_and_the_dark_twin_has_no_light_color_left():
     light, dark = drawing(), dark_twin(drawing())
+    assert "fill: none" in fromstring(light).find(".//*[@id='patch_1']/*").get("style")
     assert all(color in light for color in CYCLE)
     assert not [color for color in DARK if color in dark]
     assert all(color in dark for color in CYCLES["dark"])
-
-
-def test_the_dark_twin_draws_unsaid_black_in_ink():
-    assert fromstring(dark_twin(drawing())).get("fill") == DARK[INK]
+    assert fromstring(dark).get("fill") == DARK[INK], "what says no color is black"
 
 
 def test_the_dark_twin_leaves_other_colors_alone():
-    svg = '<svg><path style="fill: #440154"/><use href="#a1b2c3"/></svg>'
-    assert dark_twin(svg).endswith(
-        '<path style="fill: #440154"/><use href="#a1b2c3"/></svg>'
-    )
+    drawn = '<path style="fill: #440154"/><use href="#a1b2c3"/></svg>'
+    assert dark_twin(f"<svg>{drawn}").endswith(drawn)

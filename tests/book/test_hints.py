@@ -4,9 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import pytest
-
-from .conftest import FRONT, TinyBook, new_book
+from .conftest import FRONT, TinyBook
 from .test_failures import FAULTS, problems
 
 #: Messages that are hard to announce: as the code that raises them.
@@ -30,25 +28,22 @@ WARNED = {
 }
 
 
-def hint(block: str) -> str:
-    return block.rpartition("→ ")[2]
+def hints_of(book: TinyBook) -> dict[str, str]:
+    """What an execution proposes for each page."""
+    told = problems(book.refused("execute"))
+    return {p.split(":")[0]: said.rpartition("→ ")[2] for p, said in told.items()}
 
 
-def option(block: str) -> str:
-    """The option that a hint proposes, in the form that a cell needs."""
-    found = re.search(r"(:[\w-]+: .*?)(?:, or correct the cell)?$", hint(block), re.M)
-    assert found, block
-    return found[1]
+def option(hint: str) -> str:
+    return re.search(r"(:[\w-]+: .*?)(?:, or correct the cell)?$", hint, re.M)[1]
 
 
 def test_a_proposed_announcement_holds(book):
-    """Build faulty cells, put what the errors propose into them, and build again."""
     sources = {f"raised-{name}": source for name, source in RAISED.items()}
     sources |= {f"warned-{name}": source for name, source in WARNED.items()}
     for name, source in sources.items():
         book.chapter(name, source)
-    output = book.refused("execute")
-    found = {place.split(":")[0]: block for place, block in problems(output).items()}
+    found = hints_of(book)
     assert found.keys() == sources.keys()
     for name, source in sources.items():
         book.chapter(name, f"{option(found[name])}\n{source}")
@@ -68,26 +63,15 @@ def without(name: str) -> Callable[[tuple[str, ...], str], list[str]]:
     return lambda cells, _: [re.sub(rf"^:{name}:.*\n", "", cell) for cell in cells]
 
 
-def before(line: str) -> Callable[[tuple[str, ...], str], list[str]]:
-    return lambda cells, _: [f"{line}\n{cell}" for cell in cells]
-
-
 def proposed(cells: tuple[str, ...], said: str) -> list[str]:
-    """The cells, where the proposed option replaces those of the last one."""
     *others, last = cells
     last = re.sub(r"^:\w+:.*\n", "", last)
     return [*others, f"{option(said)}\n{last}"]
 
 
-def quoted(pattern: str) -> Callable[[str, str], str]:
+def quoted(front: str, said: str) -> str:
     """The front matter with the line that a hint shows in quotes."""
-
-    def change(front: str, said: str) -> str:
-        line = re.search(r"'([\w]+: \{.*?\})'", said)
-        assert line, said
-        return re.sub(pattern, line[1].replace("SECONDS", "60"), front)
-
-    return change
+    return re.sub("executed_book.*", re.findall(r"'(\w+: \{.*?\})'", said)[0], front)
 
 
 WAYS = {
@@ -112,31 +96,19 @@ WAYS = {
     "yaml": Way(
         "text in quotes", lambda *_: [':raises: "OSError: a"\nraise OSError("a")']
     ),
-    "settings": Way("write 'executed_book", front=quoted("executed_book.*")),
+    "settings": Way("write 'executed_book", front=quoted),
     "plain": Way("add 'file_format: mystnb'", front=lambda *_: FRONT),
     "shell": Way("rewrite the line", lambda *_: ["print('hello')"]),
     "variables": Way("rewrite the line", lambda *_: ["x = 1\nprint(x)"]),
 }
 
 
-@pytest.fixture(scope="module")
-def told(tmp_path_factory) -> tuple[TinyBook, dict[str, str]]:
-    """The faults with a way out that can be followed, and what is said of each."""
-    book = new_book(tmp_path_factory.mktemp("hints"))
+def test_all_ways_out_lead_out(book):
     for name in WAYS:
         book.chapter(name, *FAULTS[name].cells, front=FAULTS[name].front)
-    _, output = book.run("execute")
-    return book, {p.split(":")[0]: block for p, block in problems(output).items()}
-
-
-@pytest.mark.parametrize("name", WAYS)
-def test_the_way_out_is_the_one_that_is_followed(told, name):
-    assert WAYS[name].words in hint(told[1][name])
-
-
-def test_all_ways_out_lead_out(told, book):
+    told = hints_of(book)
     for name, way in WAYS.items():
-        said = hint(told[1][name])
-        cells = way.cells(FAULTS[name].cells, said)
-        book.chapter(name, *cells, front=way.front(FAULTS[name].front, said))
+        assert way.words in told[name]
+        cells = way.cells(FAULTS[name].cells, told[name])
+        book.chapter(name, *cells, front=way.front(FAULTS[name].front, told[name]))
     book.executed()

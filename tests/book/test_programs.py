@@ -45,7 +45,6 @@ print("the prompt is still waiting" if waiting else "", end="")
 
 @pytest.fixture(scope="module")
 def offers(tmp_path_factory):
-    """For each page the programs of its cells, which have been run as files."""
     return harness.verified(PAGES, tmp_path_factory.mktemp("pages"))
 
 
@@ -73,35 +72,45 @@ def test_programs_at_the_prompt_show_what_the_page_shows(name, offers):
             assert problem is None, f"{problem}\n{offer.promise.text}"
 
 
-# -- the text of a program
+#: The cells of a page, and the program of the last one.
+CELLS = (
+    "import math",
+    "def f(x):\n    # half\n\n    return g(x) / 2\n\n\nprint(f)",
+    "def g(x):\n    '''One.\n\n    Two.'''\n    return math.floor(x)",
+    "from math import pi\nvalue = pi",
+    "# Aloud.\nf(value)\nif value:\n    f(1)\n\n# Then this.\nf(value)  # here",
+)
+PROGRAM = """\
+# https://example.org/page.html, run with JAX 0.12.0
+import math
+from math import pi
+
+def f(x):
+    # half
+    return g(x) / 2
+
+def g(x):
+    '''One.
+
+    Two.'''
+    return math.floor(x)
+
+value = pi
+
+# Aloud.
+_ = f(value)
+
+if value:
+    _ = f(1)
+
+# Then this.
+print(repr(f(value)))  # here
+"""
 
 
 def test_the_whole_text_of_a_program():
-    cells = [
-        "import math",
-        "def f(x):\n    # half\n\n    return g(x) / 2\n\n\nprint(f)",
-        "def g(x):\n    return math.floor(x)",
-        "# Aloud.\nfrom math import pi\nvalue = pi\n\n# Then this.\nf(value)  # here",
-    ]
-    page = Page([SourceCell(c, displays="value" in c) for c in cells])
-    made = Programs(page, HEADER).of(3)
-    assert made == (
-        "# https://example.org/page.html, run with JAX 0.12.0\n"
-        "import math\n"
-        "# Aloud.\n"
-        "from math import pi\n"
-        "\n"
-        "def f(x):\n"
-        "    # half\n"
-        "    return g(x) / 2\n"
-        "\n"
-        "def g(x):\n"
-        "    return math.floor(x)\n"
-        "\n"
-        "value = pi\n"
-        "# Then this.\n"
-        "print(repr(f(value)))  # here\n"
-    )
+    page = Page([SourceCell(cell, displays="value" in cell) for cell in CELLS])
+    assert Programs(page, HEADER).of(4) == PROGRAM
 
 
 @pytest.mark.parametrize(
@@ -125,50 +134,10 @@ def test_what_the_last_line_becomes(code, displays, last):
     assert made.splitlines()[-1] == last
 
 
-# -- its shape
-
-PASTED = """\
-# header
-def f(x):
-    for i in range(2):
-        x += i
-    return x
-
-class A:
-    def m(self):
-        return '''one
-
-two'''
-
-if f(1) == 2:
-    print(A().m())
-else:
-    print("no")
-
-_ = f(3)
-print(repr(f(4)))
-
-for word in ["and"]:
-    print("end")
-
-"""
-
-
-def test_pasted_text_has_the_shape_that_programs_have():
-    cell = SourceCell(
-        PASTED.partition("\n")[2].replace("_ = f(3)", "f(3)").replace("\n\n", "\n\n\n")
-    )
-    made = Programs(Page([cell]), "# header").of(0)
-    assert made == PASTED.replace("one\n\ntwo", "one\n\n\ntwo")
-
-
 def test_a_program_with_code_that_does_not_parse():
     cell = SourceCell("x = = 1", raises="SyntaxError: invalid")
     [run] = run_programs([Programs(Page([cell]), HEADER).of(0)], fresh=[0])
     assert run.raised.startswith("SyntaxError: invalid syntax")
-
-
-# -- running
 
 
 def test_what_reads_the_environment_starts_without_jax(offers):

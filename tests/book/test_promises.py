@@ -6,67 +6,58 @@ import zlib
 
 import pytest
 
-from .conftest import FRONT, TinyBook
+from .conftest import FRONT
 from .test_settings import from_conf
 
+DISPLAY = "from IPython.display import clear_output, display\n"
+WORK = "async def work():\n    print('working')\n    return 41"
 
-def output_of(book: TinyBook, name: str) -> str:
-    """What the cells of a page printed and showed, in order."""
-    assert book.run("pin")[0] == 0
-    return book.stored(name).read_text("utf-8")
+#: Cells, and the lines that they show in the end.
+SHOWN = {
+    "replaced": (
+        [
+            f"{DISPLAY}for k in 0, 1:\n    clear_output(wait=True)\n    print(k)",
+            "print('gone')\nclear_output()\nprint('stays')",
+            "one = display('old', display_id=True)\nprint('then')\none.update('new')",
+        ],
+        ["1", "stays", "'new'", "then"],
+    ),
+    "tasks": (
+        [
+            f"import asyncio\n{WORK}\ntask = asyncio.create_task(work())",
+            *("await task + 1", "asyncio.run(work()) + 2"),
+        ],
+        ["working", "42", "working", "43"],
+    ),
+    "tracebacks": (
+        ["%xmode Minimal", ':raises: "ZeroDivisionError: division by zero"\n1 / 0'],
+        ["Exception reporting mode: Minimal", "ZeroDivisionError: division by zero"],
+    ),
+}
 
 
-@pytest.fixture
-def pinned(book: TinyBook) -> TinyBook:
+def test_what_cells_show_is_as_in_a_notebook(book):
     (book.root / "outputs" / "cells").mkdir(parents=True)
-    conf = book.root / "conf" / "conf.py"
-    conf.write_text(conf.read_text() + "executed_book_rules = []\n")
-    return book
-
-
-# -- outputs
-
-
-def test_what_was_shown_is_cleared_and_replaced_as_in_a_notebook(pinned):
-    cell = "from IPython.display import clear_output, display"
-    pinned.chapter(
-        "one",
-        f"{cell}\nfor k in 0, 1, 2:\n    clear_output(wait=True)\n    print('turn', k)",
-        "print('gone')\nclear_output()\nprint('stays')",
-        "handle = display('old', display_id=True)\nprint('then')\nhandle.update('new')",
-    )
-    said = output_of(pinned, "one")
-    assert "turn 2" in said
-    assert "turn 1" not in said
-    assert "stays" in said
-    assert "| gone" not in said
-    assert "'new'" in said
-    assert "| 'old'" not in said
-    assert said.index("'new'") < said.index("| then")
-
-
-def test_a_display_of_an_earlier_cell_is_not_updated_in_silence(book):
-    book.chapter(
-        "one",
-        "from IPython.display import display\nhandle = display(1, display_id=True)",
-        "handle.update(2)",
-    )
-    status, said = book.run("execute")
-    assert status == 1
-    assert "cell 2 raised RuntimeError" in said
-    assert "updated in the cell that shows it" in said
+    book.configure("executed_book_rules = []")
+    for name, (cells, _) in SHOWN.items():
+        book.chapter(name, *cells)
+    book.done("pin")
+    for name, (_, shown) in SHOWN.items():
+        said = book.stored(name).read_text("utf-8")
+        assert re.findall(r"^\| (.*)", said, re.M) == shown, name
 
 
 def test_what_no_notebook_can_hold_is_the_cells_failure(book):
-    book.chapter(
-        "one",
-        "from IPython.display import display",
-        "display({'text/plain': 'x', 'application/json': {1j}}, raw=True)",
-    )
+    """Also an update of what an earlier cell shows."""
+    json = "display({'text/plain': 'x', 'application/json': {1j}}, raw=True)"
+    book.chapter("one", DISPLAY, json)
     book.chapter("two", "import json\njson.dumps = None", "assert json.dumps is None")
     book.chapter("three", "get_ipython().compile = None", "1")
+    book.chapter("four", f"{DISPLAY}one = display(1, display_id=True)", "one.update(2)")
     said = book.refused("execute")
-    assert "one.md:13: cell 2 raised TypeError" in said
+    assert "cell 2 raised RuntimeError" in said
+    assert "updated in the cell that shows it" in said
+    assert re.search(r"one.md:\d+: cell 2 raised TypeError", said)
     assert "two.md" not in said
     assert "three.md:13: cell 2 broke the process that runs it" in said
     assert "AttributeError: 'NoneType' object has no attribute" in said
@@ -83,22 +74,6 @@ def test_figures_have_the_format_that_a_cell_asks_for(book):
     book.done("execute", "-Dexecuted_book_figures=png")
 
 
-# -- what IPython has
-
-
-def test_a_cell_may_start_a_task_that_a_later_one_awaits(pinned):
-    work = "async def work():\n    print('working')\n    return 41"
-    pinned.chapter(
-        "one",
-        f"import asyncio\n{work}\ntask = asyncio.create_task(work())",
-        "await task + 1",
-        "asyncio.run(work()) + 2",
-    )
-    said = output_of(pinned, "one")
-    assert "| 42" in said
-    assert "| 43" in said
-
-
 def test_a_cell_that_starts_a_task_offers_no_program(book):
     book.chapter(
         "one",
@@ -108,8 +83,7 @@ def test_a_cell_that_starts_a_task_offers_no_program(book):
         "async def main():\n    return await asyncio.create_task(work())",
         "loop = asyncio.new_event_loop()\nloop.run_until_complete(main())",
     )
-    conf = book.root / "conf" / "conf.py"
-    conf.write_text(conf.read_text().replace('"all"', "[]"))
+    book.configure("executed_book_rules = []")
     assert "3 programs: 3 held" in book.done("verify")
 
 
@@ -117,15 +91,6 @@ def test_what_is_to_go_on_in_the_background_has_a_way(book):
     book.chapter("one", "!sleep 0.1 &")
     said = book.refused("execute")
     assert "start it with subprocess.Popen" in said
-
-
-def test_a_mode_of_tracebacks_may_be_chosen(pinned):
-    pinned.chapter(
-        "one", "%xmode Minimal", ':raises: "ZeroDivisionError: division by zero"\n1 / 0'
-    )
-    said = output_of(pinned, "one")
-    assert "Exception reporting mode: Minimal" in said
-    assert "ZeroDivisionError: division by zero" in said
 
 
 def test_a_page_may_be_left_out_or_fail_by_its_own_options(book):
@@ -141,9 +106,6 @@ def test_a_page_may_be_left_out_or_fail_by_its_own_options(book):
         front = FRONT.replace("\n---", f"\nmystnb: {{{option}}}\n---")
         book.chapter("two", fetches, front=front)
         book.executed()
-
-
-# -- options of MyST-NB's
 
 
 def test_options_of_myst_nb_do_what_they_say(tmp_path):
@@ -163,17 +125,15 @@ def test_options_of_myst_nb_do_what_they_say(tmp_path):
 
 def test_a_kernel_of_any_name_is_our_python_and_eval_names_its_way_out(book):
     front = FRONT.replace("\n---", "\nkernelspec: {name: conda-env-old}\n---")
-    conf = book.root / "conf" / "conf.py"
-    aliases = 'nb_kernel_rgx_aliases = {"conda-.*": "python3"}\n'
-    conf.write_text(f"{conf.read_text()}{aliases}nb_execution_timeout = -1\n")
+    aliases = 'nb_kernel_rgx_aliases = {"conda-.*": "python3"}'
+    book.configure(aliases, "nb_execution_timeout = -1")
     book.chapter("one", "a = 6 * 7", front=front)
     book.index("one")
-    book.built()
-    page = book.root / "docs" / "one.md"
-    page.write_text(page.read_text() + "\nIt is {eval}`a`, or `` {eval}`a` ``.\n")
+    book.add_text("one", "It is {eval}`a`, or `` {eval}`a` ``.")
     said = book.refused("build")
     assert said.count("{eval} needs a kernel") == 1
     assert "→ write {value}`a`" in said
+    page = book.root / "docs" / "one.md"
     page.write_text(page.read_text().replace("{eval}`a`,", "{value}`a`,"))
     book.built()
     assert 'It is <span class="value">42</span>, or' in book.html("one")
@@ -193,14 +153,12 @@ def test_the_command_line_gives_numbers_and_lists(book):
 def test_references_are_told_of_as_sphinx_is_asked_to(book):
     """Also where another site's list of names cannot be had, until it can."""
     book.chapter("one", "1")
-    page = book.root / "docs" / "one.md"
-    page.write_text(page.read_text() + "\nA {py:class}`thing`.\n")
+    book.add_text("one", "A {py:class}`thing`.")
     book.index("one")
     assert "py:class reference target not found: thing" in book.refused("build")
-    conf = book.root / "conf" / "conf.py"
-    text = conf.read_text().replace("nitpicky = True", "nitpicky = False")
     mapping = 'intersphinx_mapping = {"there": ("http://localhost:9", "names.inv")}'
-    conf.write_text(f"{text}extensions.append('sphinx.ext.intersphinx')\n{mapping}\n")
+    others = "extensions.append('sphinx.ext.intersphinx')"
+    book.configure("nitpicky = False", others, mapping)
     said = book.built()
     assert "no links into other sites: failed to reach" in said
     assert "names.inv" in said
@@ -211,8 +169,6 @@ def test_references_are_told_of_as_sphinx_is_asked_to(book):
     assert "links" not in book.built()
     assert 'href="http://localhost:9/t.html"' in book.html("one")
 
-
-# -- what a kept run depends on
 
 USES = {
     "copies": "import os\nlen({**os.environ}), os.environ.copy()['PATH']",
@@ -227,10 +183,7 @@ USES = {
 
 
 def test_what_a_page_used_has_changed_so_it_runs_again(book):
-    conf = book.root / "conf" / "conf.py"
-    conf.write_text(
-        conf.read_text().replace('"empty"', '"page"').replace('"all"', "[]")
-    )
+    book.configure("executed_book_folder, executed_book_rules = 'page', []")
 
     def runs(**variables: str) -> set[str]:
         said = book.executed(**variables)
@@ -250,9 +203,6 @@ def test_what_a_page_used_has_changed_so_it_runs_again(book):
     (docs / "data.txt").write_text("appeared")
     assert runs() == {"file", "exists", "path", "link", "folder", "child"}
     assert runs() == set()
-
-
-# -- what lies around a build
 
 
 def test_a_page_that_was_deleted_is_published_no_more(book):

@@ -27,13 +27,9 @@ def test_a_book_that_says_nothing_is_executed_with_limits_alone(tmp_path):
 
 
 def test_folders_are_named_from_where_the_configuration_is(tmp_path):
-    made = from_conf(
-        tmp_path,
-        executed_book_outputs="../outputs/cells",
-        executed_book_cache="../kept",
-    )
-    assert made.outputs == (tmp_path / "outputs" / "cells").resolve()
-    assert made.cache == (tmp_path / "kept").resolve()
+    for name in ("outputs", "cache"):
+        made = from_conf(tmp_path, **{f"executed_book_{name}": "../a/b"})
+        assert getattr(made, name) == (tmp_path / "a" / "b").resolve()
 
 
 @pytest.mark.parametrize(

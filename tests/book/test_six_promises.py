@@ -49,17 +49,10 @@ class Fault:
 
 
 def conf(text: str) -> Callable[[TinyBook], object]:
-    """Add a line to `conf.py`."""
-
-    def do(book: TinyBook) -> None:
-        path = book.root / "conf" / "conf.py"
-        path.write_text(path.read_text() + text + "\n")
-
-    return do
+    return lambda book: book.configure(text)
 
 
 def page(*cells: str) -> Callable[[TinyBook], object]:
-    """Change the page."""
     return lambda book: book.chapter("one", *cells)
 
 
@@ -70,7 +63,6 @@ def cut(book: TinyBook) -> None:
 
 
 def random_caches(book: TinyBook) -> None:
-    """Also the verdicts on the programs of a page that is right."""
     book.chapter("right", "1")
     (book.cache / "programs").mkdir()
     (book.cache / "programs" / "right.txt").touch()
@@ -92,10 +84,13 @@ def random_outputs(place: str) -> Callable[[TinyBook], object]:
 
 
 def server_killed(book: TinyBook) -> None:
-    """Kill what chapters are forked from, while some wait to be."""
     book.chapter("w", KILL_SERVER)
     for name in "xyz":
         book.chapter(name, "import time\ntime.sleep(1)")
+
+
+def write(name: str, content: bytes) -> Callable[[TinyBook], object]:
+    return lambda book: (book.root / "docs" / name).write_bytes(content)
 
 
 def deep_metadata(book: TinyBook) -> None:
@@ -140,12 +135,9 @@ FAULTS = {
         lambda book: os.mkfifo(book.root / "docs" / "pipe.md"),
         "docs/pipe.md:1: a page is a file",
     ),
-    "a page of bytes": Fault(
-        lambda book: (book.root / "docs" / "b.md").write_bytes(b"\xff\xfe"), "UTF-8"
-    ),
+    "a page of bytes": Fault(write("b.md", b"\xff\xfe"), "UTF-8"),
     "a path of bytes": Fault(
-        lambda book: (book.root / "docs" / os.fsdecode(b"\xe9.md")).touch(),
-        "its path is not UTF-8",
+        write(os.fsdecode(b"\xe9.md"), b""), "its path is not UTF-8"
     ),
     "a link to no page": Fault(
         lambda book: book.index("one", "none"), "nonexisting document"
@@ -163,7 +155,7 @@ FAULTS = {
         lambda book: (book.root / "conf" / "conf.py").unlink(), "no conf.py in it"
     ),
     "conf.py with a name": Fault(
-        conf("\nx = y"), "conf/conf.py:14: NameError: name 'y' is not defined"
+        conf("x = y"), "conf/conf.py:14: NameError: name 'y' is not defined"
     ),
     "conf.py with an unknown option": Fault(
         conf("executed_book_memroy = 3"), "did you mean 'executed_book_memory'?"
@@ -189,13 +181,13 @@ FAULTS = {
         "outputs/cells/nvidia-h100-0.1/one.txt:1: not a file of outputs",
     ),
     "deep JSON": Fault(
-        lambda book: (book.root / "docs" / "deep.ipynb").write_text("[" * 10**5),
+        write("deep.ipynb", b"[" * 10**5),
         "docs/deep.ipynb:1: not a notebook: RecursionError",
     ),
     # Python 3.11 meets its own limit here, and says it in other words.
     "deep metadata": Fault(deep_metadata, "docs/deep.ipynb:1: not a notebook: "),
     "deep front matter": Fault(
-        lambda book: book.page("deep", f"---\nx: {NESTED}\n---\n"),
+        write("deep.md", f"---\nx: {NESTED}\n---\n".encode()),
         "docs/deep.md:2: broken front matter",
     ),
     "links to the pages' own folder": Fault(
@@ -253,7 +245,6 @@ def outside(book: TinyBook) -> dict[str, str]:
 
 
 def left_by(scratch: Path) -> list[str]:
-    """The files and the processes of a build that had a temporary folder to itself."""
     processes = map(str, started_with("TMPDIR", str(scratch)))
     return [*(path.name for path in scratch.iterdir()), *processes]
 

@@ -17,7 +17,6 @@ ON_LINUX = pytest.mark.skipif(
 
 
 def gone(place: dict[str, str], patience: float = 60.0) -> bool:
-    """Whether all processes of a test end within a moment."""
     give_up = time.monotonic() + patience
     while started_with("TMPDIR", place["TMPDIR"]) and time.monotonic() < give_up:
         time.sleep(0.05)
@@ -35,8 +34,6 @@ def place(tmp_path: Path) -> dict[str, str]:
 def left(place: dict[str, str]) -> list[str]:
     return [path.name for path in Path(place["TMPDIR"]).iterdir()]
 
-
-# -- processes that outlive their cell
 
 STRAYS = {
     "daemon": "subprocess.Popen(['sleep', '1000'])",
@@ -89,9 +86,6 @@ def test_what_outlives_its_cell_keeps_nobody_waiting_and_ends(book, place):
     assert output.count("docs/") == 4
     assert gone(place)
     assert left(place) == []
-
-
-# -- interrupts and kills
 
 
 @pytest.fixture(scope="module")
@@ -200,9 +194,6 @@ def test_two_builds_at_once_both_succeed(book):
         status, output = ended(process)
         assert status == 0, output
     assert "whole" in book.html("one")
-
-
-# -- the command line
 
 
 def test_a_warning_names_the_line_of_the_page(book):

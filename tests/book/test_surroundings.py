@@ -3,33 +3,24 @@
 import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import executed_book
 
-from .conftest import FRONT, TinyBook, copy_of, new_book
+from .conftest import FRONT, PYTHON, TinyBook, copy_of, ended, new_book
 
 
 def shown(book: TinyBook, name: str) -> str:
-    """The text of a page, without markup."""
     return re.sub(r"<[^>]*>", "", book.html(name)).replace("&#39;", "'")
-
-
-# -- variables of the one who builds
 
 
 def test_asserts_are_checked_whatever_python_is_told(book):
     book.chapter("one", "assert 1 == 2")
-    command = [sys.executable, "-O", "-m", "executed_book", "execute"]
-    environment = {**os.environ, "PYTHONOPTIMIZE": "2"}
-    ran = subprocess.run(
-        command, cwd=book.root, env=environment, capture_output=True, text=True
-    )
-    assert "raised AssertionError" in ran.stderr
+    python = (PYTHON[0], "-O", *PYTHON[1:])
+    _, said = ended(book.start("execute", python=python, PYTHONOPTIMIZE="2"))
+    assert "raised AssertionError" in said
 
 
 def test_a_flag_that_xla_does_not_know_is_one_line(book):
@@ -53,8 +44,6 @@ def test_a_platform_that_is_not_here_is_one_line(book, chosen):
     assert "Traceback" not in said
     assert "AssertionError" not in said
 
-
-# -- what a cell sets before it imports
 
 X64 = "import jax.numpy as jnp\nprint(jnp.ones(1).dtype)"
 
@@ -84,9 +73,6 @@ def test_a_file_beside_the_build_is_not_taken_for_a_module(book):
     book.executed(PYTHONHASHSEED="0")  # not in a fork, where all has been imported
 
 
-# -- pages
-
-
 HANDLER = """
 
 def setup(app):
@@ -99,18 +85,15 @@ def change(app, docname, source):
 
 
 def test_an_extension_may_change_the_text_of_a_page(book):
-    conf = book.root / "conf" / "conf.py"
-    before = conf.read_text()
     book.index("one")
-    book.page("one", f"{FRONT}# One\n\nA name.\n\n```{{code-cell}}\nprint(3)\n```\n")
-    conf.write_text(before + HANDLER.format(old="A name", new="Another name"))
+    book.chapter("one", "print(3)")
+    book.add_text("one", "A name.")
+    book.configure(HANDLER.format(old="A name", new="Another name"))
     book.built()
-    assert "Another name" in shown(book, "one")
-    assert "3\n" in shown(book, "one")
-    assert "Executed" in shown(book, "one")
-    conf.write_text(before + HANDLER.format(old="print(3)", new="print(4)"))
-    page = book.root / "docs" / "one.md"
-    page.write_text(page.read_text() + "\nMore text.\n")
+    for words in ("Another name", "3\n", "Executed"):
+        assert words in shown(book, "one")
+    book.configure(HANDLER.format(old="print(3)", new="print(4)"))
+    book.add_text("one", "More text.")
     said = book.refused("build")
     assert "(a 'source-read' handler) gives this page other cells" in said
     assert "Traceback" not in said
@@ -142,28 +125,17 @@ def test_values_stand_in_any_directive_and_not_in_code(book):
     assert text.count("{value}`told`") == 2
 
 
-# -- what may not be written
-
-
 def test_a_checkout_that_may_not_be_written_is_one_line(book):
     book.chapter("one", "1")
     book.root.chmod(0o555)
     # The superuser may write everywhere, unless it gives that right away.
     drop = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
-    command = [*(drop if os.getuid() == 0 else []), sys.executable]
-    try:
-        ran = subprocess.run(
-            [*command, "-m", "executed_book", "build"],
-            cwd=book.root,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    finally:
-        book.root.chmod(0o755)
-    assert ran.returncode == 1, ran.stderr
-    assert re.search("the disk says: Permission denied .*_build", ran.stderr)
-    assert "Traceback" not in ran.stderr
+    python = [*(drop if os.getuid() == 0 else []), *PYTHON]
+    status, said = ended(book.start("build", python=python))
+    book.root.chmod(0o755)
+    assert status == 1, said
+    assert re.search("the disk says: Permission denied .*_build", said)
+    assert "Traceback" not in said
 
 
 WITH_SMALL_FILES = """
@@ -191,17 +163,11 @@ def test_a_disk_that_is_full_at_any_point_is_one_line(built_once, tmp_path, limi
     book = copy_of(built_once, tmp_path)
     before = book.html("one")
     book.chapter("one", "print('x' * 400_000)")
-    ran = subprocess.run(
-        [sys.executable, "-c", WITH_SMALL_FILES.format(limit=limit)],
-        cwd=book.root,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert ran.returncode == 1, ran.stdout + ran.stderr
-    assert re.search("File too large|No usable temporary directory", ran.stderr)
-    assert "Traceback" not in ran.stderr
+    program = WITH_SMALL_FILES.format(limit=limit)
+    status, said = ended(book.start(python=(PYTHON[0], "-c", program)))
+    assert status == 1, said
+    assert re.search("File too large|No usable temporary directory", said)
+    assert "Traceback" not in said
     assert book.html("one") == before
     left = {path.name for path in (book.root / "_build").iterdir()}
     assert left <= {"html", ".html-work", "cache"}

@@ -11,8 +11,7 @@ executed_book_install_also = {"collections": "a-library", "string": "another"}
 
 
 def test_a_notebook_opens_in_colab_and_installs_what_it_imports(book):
-    conf = book.root / "conf" / "conf.py"
-    conf.write_text(conf.read_text() + OPTIONS)
+    book.configure(OPTIONS)
     book.index("part/one", "plain")
     book.page("plain", "# Plain\n")
     book.chapter("part/one", "import collections.abc\nstring = 1")

@@ -5,15 +5,10 @@ import io
 import os
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from executed_book.checking.descriptions import (
-    describe,
-    described,
-    split_descriptions,
-)
+from executed_book.checking.descriptions import describe, described, split_descriptions
 from executed_book.programs import snippets
 from executed_book.programs.cells import SourceCell
 from executed_book.programs.slicing import Page
@@ -44,13 +39,12 @@ from .made import chapter, executed, gave, printed
 pytestmark = pytest.mark.usefixtures("ready_workers")
 
 
-def ran(stdout: str = "", raised: str | None = None, status: int = 0) -> Ran:
+def ran(stdout="", raised=None, status=0):
     return Ran(stdout, "", raised, status)
 
 
 @pytest.fixture
-def opened(tmp_path: Path):
-    """The verdicts on one chapter, read anew each time."""
+def opened(tmp_path):
     return lambda jax="0.12.0": Verdicts(tmp_path / "page.txt", jax)
 
 
@@ -67,20 +61,14 @@ def opened(tmp_path: Path):
         (
             Promise("", raises="ValueError: odd"),
             ran("", "TypeError: odd", 1),
-            "was to raise",
+            "to raise",
         ),
         (Promise("", raises="ValueError"), ran("fine\n"), "was to raise"),
     ],
 )
-def test_what_a_program_does_is_held_against_its_page(
-    promise: Promise, did: Ran, words: str | None
-):
+def test_what_a_program_does_is_held_against_its_page(promise, did, words):
     problem = promise.problem(did)
-    if words is None:
-        assert problem is None
-    else:
-        assert problem is not None
-        assert words in problem
+    assert words in problem if words else problem is None
 
 
 def test_a_verdict_is_kept_until_something_changes(opened):
@@ -96,16 +84,11 @@ def test_a_verdict_is_kept_until_something_changes(opened):
     assert not opened().find(promise)
 
 
-def page_offer(
-    verdicts: Verdicts, codes: list[str], gives: str | None, **more
-) -> Offer:
+def page_offer(verdicts, codes, gives, **more):
     """The program of a page's last cell, on which the slicer has lost its way."""
-    programs = Programs(
-        Page(
-            [SourceCell(c, displays=c.endswith(("x", "id(x)", "\n2"))) for c in codes]
-        ),
-        "# here",
-    )
+    shown = ("x", "id(x)", "\n2")
+    cells = [SourceCell(code, displays=code.endswith(shown)) for code in codes]
+    programs = Programs(Page(cells), "# here")
     short = programs.of(len(codes) - 1)
     page = chapter(*codes, path=verdicts.path.with_name("page.md"))
     about = page, page.cells[-1], Promise(short, gives)
@@ -113,6 +96,11 @@ def page_offer(
     lengthen = functools.partial(programs.of, k)
     above = functools.partial(programs.others_above, k)
     return Offer(*about, verdicts, lengthen, above, **more)
+
+
+def verified(offer):
+    verify_offers([offer], 1, Progress())
+    return offer
 
 
 #: What no syntax tells: `b` depends on `a`.
@@ -140,8 +128,7 @@ def test_what_fails_is_lengthened_by_the_nearest_statements(opened):
 
 
 def test_what_holds_in_no_way_is_an_error(opened):
-    offer = page_offer(opened(), ["x = 1", "print(x)"], "2")
-    verify_offers([offer], 1, Progress())
+    offer = verified(page_offer(opened(), ["x = 1", "print(x)"], "2"))
     assert offer.verdict.word == DIFFERS
     assert "does not give what the page shows" in str(offer.error)
     assert "1 failed" in count([offer])
@@ -151,8 +138,7 @@ def test_what_holds_in_no_way_is_an_error(opened):
     ("code", "word"), [("1 / 0", "something else"), ("open('none')", "lacks the files")]
 )
 def test_a_program_that_fails_is_not_offered(opened, code, word):
-    offer = page_offer(opened(), [code], None)
-    verify_offers([offer], 1, Progress())
+    offer = verified(page_offer(opened(), [code], None))
     shown = settled(Snippets([offer.promise.text]), [offer])
     assert shown.programs == [None]
     assert word in shown.reasons[0]
@@ -170,8 +156,7 @@ def test_a_program_that_holds_too_much_memory_is_ended_and_says_so(opened):
 def test_what_is_not_the_same_twice_is_not_held_against_a_program(opened):
     """In a book that tags nothing, a printed time is no wrong program."""
     codes = ["import time", "x = 1", "print(x, time.perf_counter())"]
-    offer = page_offer(opened(), codes, "1 0.5")
-    verify_offers([offer], 1, Progress())
+    offer = verified(page_offer(opened(), codes, "1 0.5"))
     assert offer.verdict.word == VARIES
     assert "1 ran and vary" in count([offer])
     raising = page_offer(opened(), [*codes, "print(time.time(), 1 / 0)"], "1 0.5")
@@ -180,8 +165,9 @@ def test_what_is_not_the_same_twice_is_not_held_against_a_program(opened):
 
 
 def test_an_address_is_not_held_against_a_program(opened):
-    offer = page_offer(opened(), ["x = object()", "x"], "<object object at 0x7f5a5da3>")
-    verify_offers([offer], 1, Progress())
+    offer = verified(
+        page_offer(opened(), ["x = object()", "x"], "<object object at 0x7f5a5da3>")
+    )
     assert offer.verdict == Verdict(HELD)
     again = page_offer(opened(), ["x = object()", "x"], "<object object at 0x7f5a5db4>")
     assert again.verdict is not None, "the page was executed anew"
@@ -209,25 +195,22 @@ def test_a_program_says_which_files_belong_beside_it(opened, tmp_path):
 
 def test_what_id_gives_varies(opened):
     """Workers that are forked from one process have the same addresses."""
-    offer = page_offer(opened(), ["x = object()", "id(x)"], "139995")
-    verify_offers([offer], 1, Progress())
+    offer = verified(page_offer(opened(), ["x = object()", "id(x)"], "139995"))
     assert offer.verdict.word == VARIES
 
 
-@pytest.mark.parametrize(
-    "timing",
-    [
-        "CPU times: user 3 μs, sys: 1 μs, total: 4 μs\nWall time: 5.72 μs\n",
-        "1.27 μs ± 0 ns per loop (mean ± std. dev. of 1 run, 1 loop each)\n",
-    ],
+TIMINGS = (
+    "CPU times: user 3 μs, sys: 1 μs, total: 4 μs\nWall time: 5.72 μs\n",
+    "1.27 μs ± 0 ns per loop (mean ± std. dev. of 1 run, 1 loop each)\n",
 )
+
+
+@pytest.mark.parametrize("timing", TIMINGS)
 def test_what_a_timing_magic_prints_is_not_asked_of_its_program(opened, timing):
     codes = ["%%time\nprint(1)\n2"]
-    offer = page_offer(opened(), codes, f"1\n{timing}2")
-    verify_offers([offer], 1, Progress())
+    offer = verified(page_offer(opened(), codes, f"1\n{timing}2"))
     assert offer.verdict == Verdict(HELD)
-    wrong = page_offer(opened(), codes, f"1\n{timing}3")
-    verify_offers([wrong], 1, Progress())
+    wrong = verified(page_offer(opened(), codes, f"1\n{timing}3"))
     assert wrong.verdict.word == DIFFERS
 
 
@@ -255,11 +238,11 @@ def test_needs_and_lengthened_programs_are_kept(tmp_path, monkeypatch):
 def test_a_page_and_a_program_bind_the_same(opened):
     """A program whose cell shows nothing is held by what it binds."""
     codes = ["x = [1]", "import sys\nsetattr(sys, 'a', x)", "y = getattr(sys, 'a', 0)"]
-    offer = page_offer(opened(), codes, "", values={"y": "list 1"})
-    verify_offers([offer], 1, Progress())
+    offer = verified(page_offer(opened(), codes, "", values={"y": "list 1"}))
     assert offer.verdict.added == ((2, 2),)
-    unknown = page_offer(opened(), ["y = iter([])"], "", values={"y": "?list_iterator"})
-    verify_offers([unknown], 1, Progress())
+    unknown = verified(
+        page_offer(opened(), ["y = iter([])"], "", values={"y": "?list_iterator"})
+    )
     assert unknown.verdict.note == "not compared: y"
 
 
@@ -267,17 +250,15 @@ def test_what_no_program_binds_twice_is_not_compared(opened):
     """Also where statements above print what cannot be silenced."""
     noisy = "import os\nos.write(1, b'noise')"
     codes = [noisy, "import tempfile\nfolder = tempfile.mkdtemp()\nprint(1)"]
-    offer = page_offer(opened(), codes, "1", values={"folder": "'/tmp/a'"})
-    verify_offers([offer], 1, Progress())
+    offer = verified(page_offer(opened(), codes, "1", values={"folder": "'/tmp/a'"}))
     assert offer.verdict == Verdict(HELD, note="not compared: folder")
     hidden = "import sys\nsetattr(sys, 'n', 2)"
     codes = [noisy, hidden, "n = getattr(sys, 'n', 1)\nprint(1)"]
-    offer = page_offer(opened(), codes, "1", values={"n": "2"})
-    verify_offers([offer], 1, Progress())
+    offer = verified(page_offer(opened(), codes, "1", values={"n": "2"}))
     assert offer.verdict.word == DIFFERS
 
 
-def test_only_what_waits_is_run(opened, tmp_path: Path):
+def test_only_what_waits_is_run(opened, tmp_path):
     trace = tmp_path / "trace"
     code = f"_ = open({str(trace)!r}, 'a').write('x')\nprint(1)"
     offer = page_offer(opened(), [code], "1")
@@ -292,7 +273,7 @@ def test_what_fails_is_looked_into_one_by_one_aloud_and_kept(opened, monkeypatch
     offers = [page_offer(verdicts, ["x = 1", f"print({n})"], "9") for n in (1, 2, 3)]
     progress = Progress(log)
 
-    def note(text: str) -> None:
+    def note(text):
         if text.startswith("  3/3 one"):
             raise KeyboardInterrupt
         print(text, file=log)
@@ -301,10 +282,8 @@ def test_what_fails_is_looked_into_one_by_one_aloud_and_kept(opened, monkeypatch
     with pytest.raises(KeyboardInterrupt):
         verify_offers(offers, 1, progress)
     said = [line for line in log.getvalue().splitlines() if "looking" in line]
-    assert said == [
-        "  1/3 one, cell 2: looking for what it needs",
-        "  2/3 one, cell 2: looking for what it needs",
-    ]
+    words = "one, cell 2: looking for what it needs"
+    assert said == [f"  1/3 {words}", f"  2/3 {words}"]
     kept = [opened().find(offer.promise) for offer in offers]
     assert [verdict and verdict.word for verdict in kept] == [DIFFERS, DIFFERS, None]
 
@@ -320,9 +299,7 @@ FOUND = {
 
 def test_verify_says_what_was_found_and_ends_by_it(book):
     """Also when nothing is left to run: only what differs is an error."""
-    conf = book.root / "conf" / "conf.py"
-    text = conf.read_text().replace('"empty"', '"page"').replace('"all"', "[]")
-    conf.write_text(text)
+    book.configure("executed_book_folder, executed_book_rules = 'page', []")
     data = book.root / "docs" / "data.txt"
     data.write_text("some data")
     os.utime(data, (0, 0))  # not written by the page, whose start is known to a second
@@ -361,7 +338,7 @@ def test_what_was_run_before_an_interrupt_is_kept(opened, monkeypatch):
     first = page_offer(verdicts, ["print(1)"], "1")
     second = page_offer(verdicts, ["print(2)"], "2")
 
-    def interrupt(text: str) -> None:
+    def interrupt(text):
         raise KeyboardInterrupt
 
     progress = Progress()

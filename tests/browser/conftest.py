@@ -21,17 +21,12 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 QUIET = (
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-gpu",
-    "--disable-sync",
-    "--no-first-run",
-    "--no-sandbox",
+    *("--disable-background-networking", "--disable-component-update"),
+    *("--disable-gpu", "--disable-sync", "--no-first-run", "--no-sandbox"),
 )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark everything in this folder as driving a browser."""
     for item in items:
         if HERE in item.path.parents:
             item.add_marker("browser")
@@ -60,7 +55,6 @@ class Visit:
 
 
 def axe(page: Page, **options: object) -> list[dict[str, Any]]:
-    """What axe finds wrong with a page."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE_SCRIPT)
     run = "(options) => axe.run({ resultTypes: ['violations'], ...options })"

@@ -57,10 +57,7 @@ def visit(browser, pages):
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: errors.append(str(error)))
-        page.on(
-            "console",
-            lambda message: message.type == "error" and errors.append(message.text),
-        )
+        page.on("console", lambda m: m.type == "error" and errors.append(m.text))
         page.on("request", lambda r: r.url.startswith("file:") or errors.append(r.url))
         page.goto((pages / name).as_uri())
         return page
@@ -72,7 +69,6 @@ def visit(browser, pages):
 
 
 def lit(page, selector):
-    """Give the text of what is lit in the first lens."""
     found = page.locator(".ja-lens").first.locator(f"{selector}.is-lit")
     return [re.sub(r"\s+", " ", text) for text in found.all_inner_texts()]
 
@@ -82,22 +78,17 @@ def kernels_lit(page):
     return [one.get_attribute("data-k") for one in found.all()]
 
 
-def expected_kernels(view, expression):
-    return [f"k{k}" for k in view.at(expression).kernels]
-
-
 def expression(page, text):
-    """Find the mark in the source with exactly this text."""
     return page.locator(".ja-x").get_by_text(text, exact=True).first
 
 
 def assert_tanh_is_lit(page, view):
-    index = view.at("jnp.tanh(x)").equations[0]
+    link = view.at("jnp.tanh(x)")
     (equation,) = lit(page, ".ja-q")
-    assert equation.startswith(f"{index} ")
+    assert equation.startswith(f"{link.equations[0]} ")
     assert "= tanh" in equation
     assert lit(page, ".ja-x") == ["jnp.tanh(x)"]
-    assert kernels_lit(page) == expected_kernels(view, "jnp.tanh(x)")
+    assert kernels_lit(page) == [f"k{k}" for k in link.kernels]
     (instruction,) = lit(page, ".ja-i")
     assert " tanh(" in instruction
 

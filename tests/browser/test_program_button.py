@@ -44,15 +44,8 @@ def paste(page: Page) -> str:
 def run(text: str, folder: Path) -> str:
     program = folder / "pasted.py"
     program.write_text(text)
-    ran = subprocess.run(
-        [sys.executable, str(program)],
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        check=False,
-    )
-    assert ran.returncode == 0, ran.stderr
-    return ran.stdout
+    command = [sys.executable, str(program)]
+    return subprocess.check_output(command, text=True, cwd=folder)
 
 
 def test_what_the_button_copies_runs_and_gives_the_output(page, tmp_path):
@@ -80,6 +73,7 @@ def test_what_the_button_copies_runs_and_gives_the_output(page, tmp_path):
 
 
 def test_by_keyboard_the_program_is_shown_and_copied(page):
+    assert page.locator(".program-box summary:visible").count() == 0
     cell = page.locator(CELL).first
     program = cell.locator("pre.program")
     assert not program.is_visible()
@@ -99,10 +93,6 @@ def test_pointing_at_the_button_shows_the_program(page):
     cell.locator("pre.program").wait_for()
     page.mouse.move(5, 5)
     cell.locator("pre.program").wait_for(state="hidden")
-
-
-def test_no_line_stands_under_a_cell(page):
-    assert page.locator(".program-box summary:visible").count() == 0
 
 
 def test_without_scripts_the_programs_can_be_read(browser, site):

@@ -110,7 +110,6 @@ def test_without_scripts_a_tick_is_a_link_that_unfolds_the_check(visit):
 
 
 def focus_with_tab(page: Page, place: str) -> None:
-    """Press Tab until the element of that name has the focus."""
     for _ in range(200):
         page.keyboard.press("Tab")
         if page.evaluate("document.activeElement.id") == place:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from ..book.conftest import TinyBook, new_book
+from ..book.conftest import TinyBook, new_book, on_a_device
 
 ROOT = Path(__file__).parents[2]
 CELL = ":tags: [device]\nimport jax\nprint({}, jax.devices()[0].platform)\nassert jax"
@@ -20,14 +20,10 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> TinyBook:
     book.index("one", "two")
     (book.root / "outputs" / "cells").mkdir(parents=True)
     book.done("pin")
-    book.done_on_a_device("record")
-    outputs = f"executed_book_outputs={book.root / 'outputs' / 'cells'}"
-    status, output = book.run(
-        *("build", "--config", str(ROOT / "conf")),
-        *("-D", outputs, "-D", "executed_book_cache="),
-        *("-D", "executed_book_verified="),
-    )
-    assert status == 0, output
+    book.done("record", **on_a_device())
+    options = {"outputs": book.root / "outputs" / "cells", "cache": "", "verified": ""}
+    given = [f"-Dexecuted_book_{name}={value}" for name, value in options.items()]
+    book.done("build", "--config", str(ROOT / "conf"), *given)
     return book
 
 
@@ -45,14 +41,11 @@ def context(browser: Browser, scripts: bool):
     context.close()
 
 
-def opened(context: BrowserContext, book: TinyBook, name: str) -> Page:
+@pytest.fixture
+def page(context: BrowserContext, book: TinyBook) -> Page:
     page = context.new_page()
-    page.goto(address(book, name))
+    page.goto((book.site / "one.html").as_uri())
     return page
-
-
-def address(book: TinyBook, name: str) -> str:
-    return (book.site / f"{name}.html").as_uri()
 
 
 def stamps(page: Page) -> list[bool]:
@@ -60,14 +53,12 @@ def stamps(page: Page) -> list[bool]:
     return [stamp.is_visible() for stamp in page.locator(".record-stamp").all()]
 
 
-def test_the_page_opens_with_its_own_output(context, book):
-    page = opened(context, book, "one")
+def test_the_page_opens_with_its_own_output(page):
     assert stamps(page) == [False, False]
     expect(page.get_by_text("1 cpu").first).to_be_visible()
 
 
-def test_tabs_share_a_line_and_the_pages_own_says_that_it_ran_here(context, book):
-    page = opened(context, book, "one")
+def test_tabs_share_a_line_and_the_pages_own_says_that_it_ran_here(page):
     records = page.locator(".records").first
     name = "e => { e.textContent = 'NVIDIA H100 80GB HBM3, JAX 0.11.2' }"
     records.locator("label").last.evaluate(name)
@@ -79,18 +70,14 @@ def test_tabs_share_a_line_and_the_pages_own_says_that_it_ran_here(context, book
     assert page.locator(".cell_output").first.evaluate(label) == "none"
 
 
-def test_a_choice_by_mouse_holds_for_the_cell_or_with_scripts_for_all(
-    context, book, scripts
-):
-    page = opened(context, book, "one")
+def test_a_choice_by_mouse_holds_for_the_cell_or_with_scripts_for_all(page, scripts):
     page.locator("label", has_text="Pretend").first.click()
     assert stamps(page) == [True, scripts]
 
 
-def test_a_choice_by_keyboard_is_kept_on_the_next_page(context, book, scripts):
-    page = opened(context, book, "one")
+def test_a_choice_by_keyboard_is_kept_on_the_next_page(page, scripts):
     page.locator(".records input").first.focus()
     page.keyboard.press("ArrowRight")
     assert stamps(page) == [True, scripts]
-    page.goto(address(book, "two"))
+    page.goto(page.url.replace("one", "two"))
     assert stamps(page) == [scripts, scripts]

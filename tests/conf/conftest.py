@@ -19,6 +19,16 @@ def module_of_conf(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ModuleTyp
     return importlib.import_module
 
 
+def _module(name: str):
+    """A fixture that is this module."""
+    return pytest.fixture(name=name)(lambda module_of_conf: module_of_conf(name))
+
+
+archive, card, drawings = map(_module, ("archive", "card", "drawings"))
+editions, landing, moved = map(_module, ("editions", "landing", "moved"))
+parts, references, releases = map(_module, ("parts", "references", "releases"))
+
+
 @pytest.fixture
 def build(tmp_path: Path) -> Callable[..., Path]:
     """Build pages with extensions of `conf/`; the folder that Sphinx wrote.
@@ -26,9 +36,7 @@ def build(tmp_path: Path) -> Callable[..., Path]:
     What Sphinx warned of is `build.warnings` then.
     """
 
-    def build(
-        page: str, *extensions: str, options: str = "", builder: str = "html"
-    ) -> Path:
+    def build(page, *extensions, options="", builder="html") -> Path:
         (tmp_path / "conf.py").write_text(
             f"import sys\nsys.path.append({str(CONF)!r})\n"
             f"extensions = {['myst_parser', *extensions]}\n"

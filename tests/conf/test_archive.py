@@ -8,13 +8,7 @@ import pytest
 
 
 @pytest.fixture
-def archive(module_of_conf):
-    return module_of_conf("archive")
-
-
-@pytest.fixture
 def site(tmp_path: Path) -> Path:
-    """A small site."""
     (tmp_path / "_static").mkdir()
     (tmp_path / "index.html").write_text("<p>one</p>")
     (tmp_path / "_static" / "sheet.css").write_text("p { color: red }")

@@ -22,30 +22,22 @@ def configure(monkeypatch: pytest.MonkeyPatch):
     return _configure
 
 
-def test_no_links_to_a_repository_that_is_not_known(configure):
+def test_edit_and_issue_links_where_the_repository_is_known(configure):
     options = configure()["html_theme_options"]
     assert options["repository_url"] == ""
     assert not any(options[button] for button in BUTTONS)
-
-
-def test_edit_and_issue_links_where_the_repository_is_known(configure):
-    options = configure(
-        BOOK_REPOSITORY_URL="https://git.example/someone/book",
-        BOOK_REPOSITORY_BRANCH="next",
-    )["html_theme_options"]
-    assert options["repository_url"] == "https://git.example/someone/book"
-    assert options["repository_branch"] == "next"
+    said = {"repository_url": "https://git.example/a/book", "repository_branch": "next"}
+    variables = {f"BOOK_{name.upper()}": value for name, value in said.items()}
+    options = configure(**variables)["html_theme_options"]
+    assert said.items() <= options.items()
     assert all(options[button] for button in BUTTONS)
 
 
-def test_the_address_of_the_site(configure):
-    assert configure()["html_baseurl"] == ""
-    assert configure(BOOK_URL="https://book.example/")["html_baseurl"].endswith("/")
-
-
-def test_colab_where_it_is_known_in_which_repository_the_notebooks_lie(configure):
-    assert configure()["executed_book_colab"] == ""
-    address = configure(BOOK_NOTEBOOKS="someone/book/blob/notebooks")
-    assert address["executed_book_colab"] == (
-        "https://colab.research.google.com/github/someone/book/blob/notebooks"
-    )
+def test_the_address_of_the_site_and_of_its_notebooks(configure):
+    plain, site = configure(), "https://book.example/"
+    assert (plain["html_baseurl"], plain["executed_book_colab"]) == ("", "")
+    notebooks = "someone/book/blob/notebooks"
+    made = configure(BOOK_URL=site, BOOK_NOTEBOOKS=notebooks)
+    assert made["html_baseurl"] == site
+    colab = "https://colab.research.google.com/github"
+    assert made["executed_book_colab"] == f"{colab}/{notebooks}"

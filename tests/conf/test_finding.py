@@ -2,7 +2,6 @@
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 PAGE = (
@@ -12,11 +11,8 @@ PAGE = (
 WORDS = "# A note.\nsilent: a the\n\nno_grad, grad is none -> gradients\nseed, key\n"
 
 
-def test_the_index_has_links_by_their_titles_and_the_words_of_readers(
-    build, tmp_path: Path
-):
+def test_the_index_has_links_by_their_titles_and_the_words_of_readers(build, tmp_path):
     def index(part: str) -> dict[str, Any]:
-        """What the script of the index sets, by name."""
         (tmp_path / "part" / "b.md").write_text(part)
         out = build(PAGE, "finding", options="exclude_patterns = ['_build']")
         script = (out / "_static" / "search-index.js").read_text("utf-8")

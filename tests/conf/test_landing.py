@@ -9,16 +9,9 @@ import pytest
 INDEX = Path(__file__).parents[2] / "docs" / "index.md"
 
 
-@pytest.fixture
-def landing(module_of_conf):
-    return module_of_conf("landing")
-
-
 def drawn() -> list[str]:
-    text = INDEX.read_text("utf-8")
-    return re.search(r"```\{path-of-a-line\}\n(.*?)\n```", text, re.DOTALL)[1].split(
-        "\n"
-    )
+    pattern = r"```\{path-of-a-line\}\n(.*?)\n```"
+    return re.search(pattern, INDEX.read_text("utf-8"), re.DOTALL)[1].split("\n")
 
 
 def test_the_page_s_check_holds_what_the_picture_shows():

@@ -26,7 +26,5 @@ def test_a_broken_formula_is_a_warning_with_its_place(build):
     lines = [f"Good $x$.\n\nBad ${formula}$.\n\n" for formula in BROKEN]
     build("# Page\n\n" + "".join(lines), "mathml", options=OPTIONS)
     for line, (formula, words) in zip((5, 9, 13), BROKEN.items(), strict=True):
-        said = (
-            f"index.md:{line}: WARNING: formula {re.escape(repr(formula))}: .*{words}"
-        )
-        assert re.search(said, build.warnings)
+        what = f"formula {re.escape(repr(formula))}: .*{words}"
+        assert re.search(f"index.md:{line}: WARNING: {what}", build.warnings)

@@ -34,17 +34,14 @@ BOOK = {
 
 
 def build(folder: Path) -> dict[str, str]:
-    """Build what lies there; the files of its pages that were written."""
     app = SphinxTestApp("html", srcdir=folder)
     written: list[str] = []
     app.connect("html-page-context", lambda app, page, *rest: written.append(page))
     app.build()
     app.cleanup()
     assert "WARNING" not in app.warning.getvalue()
-    out = folder / "_build" / "html"
-    return {
-        name: (out / f"{name}.html").read_text() for name in written if name in BOOK
-    }
+    out, names = folder / "_build" / "html", set(written) & BOOK.keys()
+    return {name: (out / f"{name}.html").read_text() for name in names}
 
 
 @pytest.fixture
@@ -63,7 +60,6 @@ def book(tmp_path: Path) -> Path:
 
 
 def listed(page: str) -> dict[str, tuple[str, list[str]]]:
-    """Each name with what is said of it, and where its links lead."""
     items = re.findall(r'<dt id="([^"]*)">.*?</dt>\s*<dd>(.*?)</dd>', page, re.S)
     return {
         name: (re.sub("<[^>]*>", "", text).strip(), re.findall('href="([^"]*)"', text))
@@ -95,21 +91,14 @@ def test_it_is_written_anew_when_a_page_changes_its_uses_and_only_then(book: Pat
     assert again["names"] == first.replace("optax.adam", "optax.sgd")
 
 
-def test_a_name_with_many_uses_has_one_of_them(
-    book: Path, module_of_conf, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_name_with_many_uses_has_one_of_them(book, module_of_conf, monkeypatch):
     monkeypatch.setattr(module_of_conf("names"), "MOST", 1)
-    names = listed(build(book)["names"])
-    assert names["jax.vmap"] == (
-        "3 cells on 2 pages. Taught in Earlier.",
-        ["earlier.html#index-0"],
-    )
+    said = "3 cells on 2 pages."
+    taught = f"{said} Taught in Earlier.", ["earlier.html#index-0"]
+    assert listed(build(book)["names"])["jax.vmap"] == taught
     (book / "earlier.md").write_text(BOOK["earlier"].replace("{index}", "{note}"))
-    names = listed(build(book)["names"])
-    assert names["jax.vmap"] == (
-        "3 cells on 2 pages. First in Then, Both.",
-        ["then.html#both"],
-    )
+    first = f"{said} First in Then, Both.", ["then.html#both"]
+    assert listed(build(book)["names"])["jax.vmap"] == first
 
 
 def test_a_page_that_goes_by_a_name_teaches_it_and_the_search_knows_it(book: Path):

@@ -3,16 +3,10 @@
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
-import pytest
 from docutils import nodes
 from docutils.utils import new_document
 
 DOCS = Path(__file__).parents[2] / "docs"
-
-
-@pytest.fixture
-def parts(module_of_conf):
-    return module_of_conf("parts")
 
 
 def test_each_part_has_a_drawing(parts):

@@ -4,7 +4,6 @@ import re
 import zlib
 from pathlib import Path
 
-import pytest
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
@@ -12,13 +11,7 @@ from pygments.lexers import PythonLexer
 JAX = "https://docs.jax.dev/en/latest/_autosummary/"
 
 
-@pytest.fixture
-def references(module_of_conf):
-    return module_of_conf("references")
-
-
 def page(*blocks: str, text: str = "") -> str:
-    """A page's body with blocks of code, as Sphinx writes it."""
     code = [highlight(block, PythonLexer(), HtmlFormatter()) for block in blocks]
     return text + "".join(
         f'<div class="highlight-ipython3 notranslate">{each}</div>' for each in code
@@ -31,18 +24,14 @@ def literal(name: str) -> str:
 
 
 def links(body: str) -> list[tuple[str, str]]:
-    """Each link's text and the name that it leads to."""
     found = re.findall(r'<a class="reference external" href="([^"]*)">(.*?)</a>', body)
     return [(re.sub("<.*?>", "", text), url.rpartition("#")[2]) for url, text in found]
 
 
 def test_a_name_is_what_the_imports_make_it(references):
-    body = references.linked(
-        page(
-            "import jax.numpy as n\nfrom jax import vmap as batched\n",
-            "batched(n.sin)(n.linalg.norm(x).sum())\n",
-        )
-    )
+    imports = "import jax.numpy as n\nfrom jax import vmap as batched\n"
+    uses = "batched(n.sin)(n.linalg.norm(x).sum())\n"
+    body = references.linked(page(imports, uses))
     assert links(body) == [
         ("jax.numpy", "module-jax.numpy"),
         ("vmap", "jax.vmap"),
@@ -54,9 +43,8 @@ def test_a_name_is_what_the_imports_make_it(references):
 
 
 def test_code_keeps_its_text_and_its_colors(references):
-    before = page(
-        "import jax\ny = 'é', jax.grad(f)(1)  # ü\nz = jax . jit(\n  jax.jit)\n"
-    )
+    code = "import jax\ny = 'é', jax.grad(f)(1)  # ü\nz = jax . jit(\n  jax.jit)\n"
+    before = page(code)
     after = references.linked(before)
     assert references.text_of(after) == references.text_of(before)
     assert re.sub(r"</?a\b[^>]*>", "", after) == before
@@ -65,10 +53,8 @@ def test_code_keeps_its_text_and_its_colors(references):
 
 def test_what_is_given_to_something_else_leads_nowhere(references):
     code = "from jax import vmap, grad\ndef f(grad):\n    return grad\nvmap = 3\nvmap\n"
-    assert [text for text, _ in links(references.linked(page(code)))] == [
-        "vmap",
-        "grad",
-    ]
+    found = links(references.linked(page(code)))
+    assert [text for text, _ in found] == ["vmap", "grad"]
 
 
 def test_no_name_no_link(references):
@@ -78,21 +64,13 @@ def test_no_name_no_link(references):
 
 
 def test_names_in_text(references):
-    text = "".join(
-        [
-            f"<p>{literal('jnp.sin')} {literal('jax.jit(f)')} {literal('no.sin')}</p>",
-            f"<h2>{literal('jnp.cos')}</h2><a href='x'>{literal('jnp.tan')}</a>",
-            f"<p>{literal('scan')} {literal('jax')}</p>",
-        ]
-    )
+    text = f"<h2>{literal('jnp.cos')}</h2><a href='x'>{literal('jnp.tan')}</a>"
+    for name in ("jnp.sin", "jax.jit(f)", "no.sin", "scan", "jax"):
+        text += f"<p>{literal(name)}</p>"
     names = ["jax.numpy.sin", "jax.jit"]
     assert [name for _, name in links(references.linked(page(text=text)))] == names
     known = references.linked(page("from jax.lax import scan\n", text=text))
-    assert [name for _, name in links(known)] == [
-        *names,
-        "jax.lax.scan",
-        "jax.lax.scan",
-    ]
+    assert [name for _, name in links(known)] == [*names, *2 * ["jax.lax.scan"]]
 
 
 def test_every_list_can_be_read(references):

@@ -60,7 +60,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Give each test of a chapter one run for each chapter."""
     if "docname" in metafunc.fixturenames:
         metafunc.parametrize("docname", docnames())
 

@@ -5,16 +5,12 @@ in the records; here its library calls count no FLOPs, its compiler makes more k
 and keeps less between them, and its runtime logs.
 """
 
-import json
-import os
 import re
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
+from ..book.conftest import TinyBook, ended, on_a_device
 from .conftest import DOCS, ROOT, chapters
 
 pytestmark = pytest.mark.weekly
@@ -24,9 +20,7 @@ pytestmark = pytest.mark.weekly
 NOT_SIMULATED = {"devices/pallas", "tracing/ahead-of-time"}
 
 #: Sizes that are made for a fast device, with those that do here.
-SIZES = {
-    "devices/performance": (("2**27", "2**20"), ("else 8192", "else 512")),
-}
+SIZES = {"devices/performance": (("2**27", "2**20"), ("else 8192", "else 512"))}
 
 DEVICE = {
     "flops": -1,
@@ -43,8 +37,7 @@ _BRANCH = re.compile(r'default_backend\(\) [!=]= "cpu"')
 _ROW = re.compile(r"^([\w/-]+): (\d+) cells? recorded.* (\d+) failed$", re.MULTILINE)
 
 
-def branching() -> list[str]:
-    """The chapters that ask which device they run on."""
+def branching():
     return sorted(
         chapter.docname
         for chapter in chapters()
@@ -52,8 +45,7 @@ def branching() -> list[str]:
     )
 
 
-def smaller_pages(folder: Path) -> Path:
-    """The book's pages with sizes that a CPU can do."""
+def smaller_pages(folder):
     shutil.copytree(ROOT / "examples", folder / "examples")
     shutil.copytree(DOCS, folder / "docs")
     for docname, sizes in SIZES.items():
@@ -67,30 +59,13 @@ def smaller_pages(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def recording(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, str]:
-    """The recording of these chapters on the simulated device."""
+def recording(tmp_path_factory):
     folder = tmp_path_factory.mktemp("accelerator")
-    run = subprocess.run(
-        [
-            *(sys.executable, "-m", "executed_book", "record"),
-            *("--source", str(smaller_pages(folder)), "--config", str(ROOT / "conf")),
-            *("-D", f"executed_book_cache={folder / 'cache'}"),
-            *("-D", f"executed_book_outputs={folder / 'cells'}"),
-            *("--only", *(set(branching()) - NOT_SIMULATED)),
-        ],
-        cwd=ROOT,
-        env={
-            **os.environ,
-            "PYTHONPATH": str(ROOT / "tests" / "simulated"),
-            "JAX_PLATFORMS": "pretend,cpu",
-            "PRETEND": json.dumps(DEVICE),
-        },
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    return run.returncode, run.stdout
+    options = ("record", "--source", str(smaller_pages(folder)))
+    places = [f"-Dexecuted_book_{n}={folder / n}" for n in ("cache", "outputs")]
+    only = ("--only", *(set(branching()) - NOT_SIMULATED))
+    book, device = TinyBook(ROOT), on_a_device(**DEVICE)
+    return ended(book.start(*options, *places, *only, **device))
 
 
 def test_what_is_not_simulated_is_a_chapter_that_branches():

@@ -1,12 +1,11 @@
 """Exercises are unsolved as handed out, and their solutions pass."""
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
-from executed_book.book import Book
 from executed_book.model import Cell, Chapter, Executed
 from executed_book.programs.cells import SourceCell
 from executed_book.programs.slicing import Page
@@ -21,7 +20,6 @@ from .conftest import LONG, chapters
 
 
 def pairs(chapter: Chapter) -> list[tuple[Cell, Cell]]:
-    """Each exercise cell with the solution that follows it."""
     found = []
     for cell, following in zip(chapter.cells, chapter.cells[1:], strict=False):
         if "exercise" in cell.tags:
@@ -64,9 +62,8 @@ def test_each_exercise_has_a_solution_that_checks_it():
     for chapter in chapters():
         for exercise, solution in pairs(chapter):
             place = f"docs/{chapter.docname}.md:{exercise.line}"
-            assert "assert " in solution.source, (
-                f"{place}: the solution asserts nothing"
-            )
+            said = f"{place}: the solution asserts nothing"
+            assert "assert " in solution.source, said
 
 
 class Unsolved(Promise):
@@ -96,7 +93,6 @@ def test_an_unsolved_exercise_fails(status: int, raised: str | None, words: str 
 
 
 def unsolved(executed: Executed, verdicts: Verdicts) -> Iterator[Offer]:
-    """Each exercise as handed out, with the checks of its solution."""
     chapter, cells = executed.chapter, source_cells(executed)
     for exercise, solution in pairs(chapter):
         check = SourceCell(checks(exercise.source, solution.source))
@@ -111,10 +107,7 @@ def unsolved(executed: Executed, verdicts: Verdicts) -> Iterator[Offer]:
 
 
 @pytest.fixture(scope="session")
-def attempts(
-    made: Book, kept: Callable[[str, Executed], Verdicts]
-) -> dict[str, list[Offer]]:
-    """All exercises as handed out, checked."""
+def attempts(made, kept) -> dict[str, list[Offer]]:
     found = {
         docname: list(unsolved(executed, kept("exercises", executed)))
         for docname, executed in made.executed.items()
@@ -124,8 +117,6 @@ def attempts(
     return found
 
 
-def test_exercises_do_not_pass_their_solutions_checks(
-    attempts: dict[str, list[Offer]], docname: str
-):
+def test_exercises_do_not_pass_their_solutions_checks(attempts, docname):
     problems = [str(offer.error) for offer in attempts.get(docname, []) if offer.error]
     assert not problems, "\n\n".join(problems)

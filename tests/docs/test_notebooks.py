@@ -3,21 +3,15 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
-from executed_book.book import Book, ExecutedPage
-from executed_book.model import Executed
-from executed_book.programs.verdicts import HELD, Promise, Verdict, Verdicts
+from executed_book.programs.verdicts import HELD, Promise, Verdict
 from executed_book.showing.formats import notebook_of_page, readable
 
 from .conftest import LONG
 
 
-def failure(
-    page: ExecutedPage, folder: Path, variables: dict[str, str] | None = None
-) -> str | None:
+def failure(page, folder, variables=None) -> str | None:
     """What `jupyter execute` says of the chapter's notebook, or None."""
     docname = page.executed.chapter.docname
     path = folder / f"{docname.replace('/', '-')}.ipynb"
@@ -40,12 +34,7 @@ def failure(
     return f"docs/{docname}.md\n{ran.stderr[-3000:]}"
 
 
-def test_notebooks_run(
-    book: Book,
-    tmp_path: Path,
-    compiled: dict[str, str],
-    kept: Callable[[str, Executed], Verdicts],
-):
+def test_notebooks_run(book, tmp_path, compiled, kept):
     """Those that were not found to run before: verdicts are kept as for programs."""
     waiting = []
     for page in book.pages.values():

@@ -11,21 +11,18 @@ import builtins
 import posixpath
 import re
 import tomllib
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 from IPython.core.inputtransformer2 import TransformerManager
-from markdown_it.token import Token
 
-from executed_book.model import Cell
+from executed_book.names import dotted
 from executed_book.names import imports as imports_of
 from executed_book.reading.chapters import decode, read_page
 from executed_book.reading.markdown import (
     LITERAL,
     SPAN,
-    Stretch,
     directive_body,
     stretches,
     tokens_of,
@@ -59,6 +56,9 @@ class Idea:
     chapter: str
     signs: tuple[str, ...]
 
+    def __str__(self):
+        return f"{self.name}, which {self.chapter} introduces later"
+
 
 @dataclass
 class Block:
@@ -80,16 +80,12 @@ class Page:
     """A page as it is read: its blocks in order, the pages it links, those it lists."""
 
     docname: str
-    path: Path
     blocks: list[Block]
     links: set[str]
     lists: list[str]
 
 
-# -- the table
-
-
-def ideas(table: Path = TABLE) -> list[Idea]:
+def ideas(table=TABLE):
     chapters = tomllib.loads(table.read_text("utf-8"))
     return [
         Idea(name, chapter, tuple(signs))
@@ -101,7 +97,7 @@ def ideas(table: Path = TABLE) -> list[Idea]:
 class Signs:
     """Finds the ideas that a piece of code or of text uses."""
 
-    def __init__(self, table: list[Idea]) -> None:
+    def __init__(self, table):
         self.in_code: dict[str, Idea] = {}
         self.last_words: dict[str, Idea] = {}
         self.words: list[tuple[re.Pattern[str], Idea]] = []
@@ -109,7 +105,7 @@ class Signs:
             for sign in idea.signs:
                 self._add(sign, idea)
 
-    def _add(self, sign: str, idea: Idea) -> None:
+    def _add(self, sign, idea):
         if re.fullmatch(r"\.\w+\(\)|\w+=|\w+(\.\w+)+", sign):
             assert sign not in self.in_code, f"{sign} is introduced twice"
             self.in_code[sign] = idea
@@ -122,7 +118,7 @@ class Signs:
             pattern = rf"(?<![\w-]){begin}{rest}s?(?![\w-])"
             self.words.append((re.compile(pattern), idea))
 
-    def of_code(self, name: str) -> Idea | None:
+    def of_code(self, name):
         """The idea of a name, by the longest sign that it begins with."""
         if name in self.in_code or name[0] == "." or name[-1] == "=":
             return self.in_code.get(name)
@@ -132,55 +128,49 @@ class Signs:
         shorter = (".".join(parts[:n]) for n in range(len(parts), 1, -1))
         return next((self.in_code[s] for s in shorter if s in self.in_code), None)
 
-    def of_text(self, text: str) -> Iterator[tuple[int, str, Idea]]:
+    def of_text(self, text):
         """Words that stand for an idea, with the number of lines above them."""
         for pattern, idea in self.words:
             if found := pattern.search(text):
                 yield text.count("\n", 0, found.start()), found[0], idea
 
 
-# -- the pages
-
-
-def reading_order(docs: Path = DOCS, docname: str = "index") -> list[str]:
+def reading_order(docs=DOCS, docname="index"):
     """The pages in the order of the toctrees, each after the page that lists it."""
     listed = _listed(docname, docs)
     return [page for child in listed for page in (child, *reading_order(docs, child))]
 
 
-def _listed(docname: str, docs: Path) -> list[str]:
-    """The pages in a page's toctrees."""
-    folder = posixpath.dirname(docname)
+def _listed(docname, docs):
+    folder = posixpath.join("/", posixpath.dirname(docname))
     _, body = _body(docs / f"{docname}.md")
     found = []
     for token in tokens_of(body):
         if token.type == "fence" and token.info.startswith("{toctree}"):
             for entry in filter(None, directive_body(token.content)[0].splitlines()):
                 target = re.sub(r".*<(.*)>$", r"\1", entry.strip())
-                found.append(
-                    posixpath.normpath(posixpath.join("/", folder, target))[1:]
-                )
+                found.append(posixpath.normpath(posixpath.join(folder, target))[1:])
     return [page for page in found if (docs / f"{page}.md").exists()]
 
 
-def _body(path: Path) -> tuple[int, str]:
+def _body(path):
     """The line that a page's text begins on, and that text."""
     text = decode(path)
     _, taken = front_matter(text, path)
     return taken + 1, text.split("\n", taken)[taken] if taken else text
 
 
-def read(docname: str, docs: Path = DOCS) -> Page:
+def read(docname, docs=DOCS):
     path = docs / f"{docname}.md"
     first, body = _body(path)
     pieces = stretches(body, first)
     chapter = read_page(path, Settings(docs, docs)).chapter
     cells = {cell.line: cell for cell in chapter.cells} if chapter else {}
     trees = {line: _tree(cell, path) for line, cell in cells.items()}
-    imports = dict(USUAL)
-    for tree in trees.values():
-        imports |= _imports(tree)
-    page = Page(docname, path, [], set(), _listed(docname, docs))
+    nodes = [node for tree in trees.values() for node in ast.walk(tree)]
+    bound = [n for n in nodes if isinstance(n, ast.Import | ast.ImportFrom)]
+    imports = USUAL | dict(pair for node in bound for pair in imports_of(node))
+    page = Page(docname, [], set(), _listed(docname, docs))
     ahead: dict[str, int] = {}
     for piece in pieces:
         if piece.kind == "code":
@@ -199,7 +189,7 @@ def read(docname: str, docs: Path = DOCS) -> Page:
     return page
 
 
-def _tree(cell: Cell, path: Path) -> ast.Module:
+def _tree(cell, path):
     try:
         return ast.parse(TransformerManager().transform_cell(cell.source))
     except SyntaxError as error:
@@ -208,13 +198,7 @@ def _tree(cell: Cell, path: Path) -> ast.Module:
         return ast.Module([], [])
 
 
-def _imports(tree: ast.AST) -> dict[str, str]:
-    """What each imported name is in full."""
-    nodes = (n for n in ast.walk(tree) if isinstance(n, ast.Import | ast.ImportFrom))
-    return dict(pair for node in nodes for pair in imports_of(node))
-
-
-def _names(tree: ast.AST, imports: dict[str, str]) -> Iterator[tuple[str, int]]:
+def _names(tree, imports):
     """Names in full, `.method()` and `argument=`, with their lines."""
     within = set()  # names that a longer one begins with
     for node in ast.walk(tree):
@@ -225,31 +209,22 @@ def _names(tree: ast.AST, imports: dict[str, str]) -> Iterator[tuple[str, int]]:
             if isinstance(node, ast.Attribute) and (name or node in within):
                 within.add(node.value)
         elif isinstance(node, ast.Call):
-            function = node.func
-            if isinstance(function, ast.Attribute) and not _in_full(function, imports):
-                is_of_text = function.attr == "lower" and not (
-                    node.args or node.keywords
-                )
-                if not is_of_text:
-                    yield f".{function.attr}()", function.end_lineno or node.lineno
-            for argument in node.keywords:
-                if argument.arg:
-                    yield f"{argument.arg}=", argument.value.lineno
+            function, given = node.func, [*node.args, *node.keywords]
+            is_method = isinstance(function, ast.Attribute) and not (
+                _in_full(function, imports) or (function.attr == "lower" and not given)
+            )  # without an argument, the method of a text is left out
+            if is_method:
+                yield f".{function.attr}()", function.end_lineno
+            named = [argument for argument in node.keywords if argument.arg]
+            yield from ((f"{one.arg}=", one.value.lineno) for one in named)
 
 
-def _in_full(node: ast.expr, imports: dict[str, str]) -> str | None:
-    parts = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    if not isinstance(node, ast.Name) or node.id not in imports:
-        return None
-    return ".".join([imports[node.id], *reversed(parts)])
+def _in_full(node, imports):
+    first, dot, rest = dotted(node).partition(".")
+    return imports[first] + dot + rest if first in imports else None
 
 
-def _read_text(
-    piece: Stretch, page: Page, ahead: dict[str, int], imports: dict[str, str]
-) -> dict[str, int]:
+def _read_text(piece, page, ahead, imports):
     """Add the blocks of a text; what its last mark names, for the cell after it."""
     block: Block | None = None
     for token, line in _said(piece.tokens, piece.first):
@@ -267,9 +242,7 @@ def _read_text(
     return ahead
 
 
-def _said(
-    tokens: list[Token], first: int, level: int = 0
-) -> Iterator[tuple[Token, int]]:
+def _said(tokens, first, level=0):
     """The tokens of running text with their lines, those of directives among them."""
     for token in tokens:
         line = first + (token.map[0] if token.map else 0)
@@ -288,10 +261,7 @@ def _said(
             yield from _said(tokens_of(body), line + 1 + offset, level + 1)
 
 
-def _take(
-    text: str, first: int, block: Block, page: Page, imports: dict[str, str]
-) -> None:
-    """Add what one paragraph says to a block."""
+def _take(text, first, block, page, imports):
     bare = text
     for span in SPAN.finditer(text):
         line = first + text.count("\n", 0, span.start())
@@ -307,7 +277,7 @@ def _take(
     block.text.append((bare, first))
 
 
-def _in_span(text: str, imports: dict[str, str]) -> Iterator[str]:
+def _in_span(text, imports):
     try:
         tree = ast.parse(text, mode="eval")
     except SyntaxError:
@@ -319,34 +289,11 @@ def _in_span(text: str, imports: dict[str, str]) -> Iterator[str]:
         yield from (name for name, _ in _names(tree, imports))
 
 
-# -- walking
-
-
-@dataclass(frozen=True)
-class Early:
-    """A use before its introduction."""
-
-    page: Page
-    line: int
-    sign: str
-    idea: Idea
-
-    def __str__(self) -> str:
-        return (
-            f"docs/{self.page.docname}.md:{self.line} uses {self.sign!r}"
-            f" ({self.idea.name}), which docs/{self.idea.chapter}.md introduces later:"
-            " write it in another way, or put `% ahead: "
-            f"{self.idea.name}` above it and link that chapter"
-        )
-
-
-def walk(pages: list[Page], table: list[Idea]) -> tuple[list[Early], list[str]]:
-    """The early uses that no mark allows, and what is wrong with marks."""
+def walk(pages, table):
+    """The early uses that no mark allows and the marks that are wrong: place, what."""
     signs = Signs(table)
     place = {page.docname: n for n, page in enumerate(pages)}
-    names = {idea.name: idea for idea in table}
-    early: list[Early] = []
-    wrong: list[str] = []
+    chapters = {idea.name: idea.chapter for idea in table}
     for page in pages:
         for block in page.blocks:
             needed = set()
@@ -357,20 +304,20 @@ def walk(pages: list[Page], table: list[Idea]) -> tuple[list[Early], list[str]]:
                     continue
                 needed.add(idea.name)
                 if idea.name not in block.ahead:
-                    early.append(Early(page, line, sign, idea))
+                    yield f"{page.docname}:{line}", f"{sign} ({idea})"
             for name, line in block.ahead.items():
-                at = f"docs/{page.docname}.md:{line}: `% ahead: {name}`"
-                if name not in names:
-                    wrong.append(f"{at}: the table has no such name")
+                if name not in chapters:
+                    said = "the table has no such name"
                 elif name not in needed:
-                    wrong.append(f"{at}: nothing right below it looks ahead to that")
-                elif names[name].chapter not in page.links:
-                    chapter = names[name].chapter
-                    wrong.append(f"{at}: the page does not link {{doc}}`/{chapter}`")
-    return early, wrong
+                    said = "nothing right below it looks ahead to that"
+                elif chapters[name] not in page.links:
+                    said = f"the page does not link {{doc}}`/{chapters[name]}`"
+                else:
+                    continue
+                yield f"{page.docname}:{line}", said
 
 
-def uses(block: Block, signs: Signs) -> Iterator[tuple[int, str, Idea]]:
+def uses(block, signs):
     """Each idea that a block uses, once, with its first line and sign."""
     found: dict[str, tuple[int, str, Idea]] = {}
     for name, line in block.code:
@@ -383,19 +330,18 @@ def uses(block: Block, signs: Signs) -> Iterator[tuple[int, str, Idea]]:
 
 
 @pytest.fixture(scope="module")
-def table() -> list[Idea]:
+def table():
     return ideas()
 
 
 @pytest.fixture(scope="module")
-def pages() -> list[Page]:
+def pages():
     return [read(docname) for docname in reading_order()]
 
 
 def test_nothing_is_used_before_it_is_introduced(pages, table):
-    early, wrong = walk(pages, table)
-    assert not early, "\n" + "\n".join(map(str, early))
-    assert not wrong, "\n" + "\n".join(wrong)
+    """Write it in another way; or put a mark above it, and link its chapter."""
+    assert [": ".join(wrong) for wrong in walk(pages, table)] == []
 
 
 def test_every_page_is_in_the_reading_order(pages):
@@ -428,8 +374,6 @@ def test_each_name_of_jax_in_a_visible_cell_has_its_chapter(pages, table):
     assert homeless == {}
 
 
-# -- the walk itself, over small books
-
 INTRODUCTIONS = """
 ["one"]
 jit = ["jax.jit"]
@@ -446,7 +390,7 @@ CELL = "```{{code-cell}}\n{options}import jax\nfrom jax import vmap as v\n{code}
 def found(tmp_path):
     """What is wrong with a book of three chapters, given the first two."""
 
-    def walked(one: str, two: str = "") -> list[str]:
+    def walked(one, two=""):
         chapters = {"one": one, "two": two, "three": "The end."}
         lists = "```{toctree}\none\nparts/index\n```\n"
         (tmp_path / "parts").mkdir()
@@ -460,11 +404,9 @@ def found(tmp_path):
         (tmp_path / "table.toml").write_text(INTRODUCTIONS)
         order = reading_order(tmp_path)
         assert order == ["one", "parts/index", "two", "three"]
-        early, wrong = walk(
-            [read(name, tmp_path) for name in order], ideas(tmp_path / "table.toml")
-        )
-        short = [f"{e.page.docname}:{e.line} {e.sign}" for e in early]
-        return [*short, *(w.rpartition("`: ")[2] for w in wrong)]
+        read_pages = [read(name, tmp_path) for name in order]
+        wrong = walk(read_pages, ideas(tmp_path / "table.toml"))
+        return [f"{place} {said.partition(' (')[0]}" for place, said in wrong]
 
     return walked
 
@@ -491,17 +433,17 @@ def test_a_planted_use_is_found(found, text, expected):
     assert found(text) == expected
 
 
+UNUSED = "nothing right below it looks ahead to that"
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("% ahead: vmap\n`vmap`: {doc}`/two`.", []),
         ("{doc}`/two`\n\n% ahead: vmap\n\n" + CELL.format(options="", code="v(f)"), []),
-        ("% ahead: vmap\n`vmap`.", ["the page does not link {doc}`/two`"]),
-        ("% ahead: map\nNothing.", ["the table has no such name"]),
-        (
-            "% ahead: vmap\n{doc}`/two`.\n\n`vmap`",
-            ["one:9 vmap", "nothing right below it looks ahead to that"],
-        ),
+        ("% ahead: vmap\n`vmap`.", ["one:6 the page does not link {doc}`/two`"]),
+        ("% ahead: map\nNothing.", ["one:6 the table has no such name"]),
+        ("% ahead: vmap\n{doc}`/two`.\n\n`vmap`", [f"one:6 {UNUSED}", "one:9 vmap"]),
     ],
 )
 def test_a_mark_allows_what_is_right_below_it(found, text, expected):
@@ -509,6 +451,4 @@ def test_a_mark_allows_what_is_right_below_it(found, text, expected):
 
 
 def test_a_mark_in_a_chapter_that_knows_the_idea_is_not_needed(found):
-    assert found("", "% ahead: vmap\n`vmap`") == [
-        "nothing right below it looks ahead to that"
-    ]
+    assert found("", "% ahead: vmap\n`vmap`") == [f"two:6 {UNUSED}"]

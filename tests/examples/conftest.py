@@ -1,6 +1,7 @@
 """What the tests of the whole systems share: how one is run, and what it leaves."""
 
 import importlib
+import inspect
 import json
 import os
 import subprocess
@@ -20,14 +21,6 @@ from .figures import EXAMPLES
 
 __all__ = ["compiled"]
 
-# The systems are written for the newest JAX; the oldest runs the small programs alone.
-if sys.version_info < (3, 12):
-    collect_ignore = [
-        path.name
-        for path in Path(__file__).parent.glob("test_*.py")
-        if path.name != "test_digits.py"
-    ]
-
 #: When a program counts as hanging (seconds): a busy machine is thirty times slower.
 HANGS = 3600.0
 
@@ -44,7 +37,6 @@ EACH_WEEK = {f"test_{name}.py" for name in (*SYSTEMS[1:], "broken_metrics")}
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Import no system whose tests are left out."""
     is_left_out = "not weekly" in config.getoption("markexpr")
     return (is_left_out and collection_path.name in EACH_WEEK) or None
 
@@ -65,7 +57,6 @@ def usual_promotion() -> Iterator[None]:
 
 
 def program(name: str, folder: Path, *options: str) -> subprocess.Popen:
-    """Start a program of `examples/` in a folder, as a reader would."""
     return subprocess.Popen(
         [sys.executable, str(EXAMPLES / f"{name}.py"), *options],
         cwd=folder,
@@ -116,6 +107,17 @@ def load(name: str) -> ModuleType:
         sys.path.remove(str(EXAMPLES))
         os.environ.clear()
         os.environ.update(variables)
+
+
+def with_a_line_broken(module, right: str, wrong: str, monkeypatch) -> None:
+    """Let a module do what its source says with one line replaced."""
+    source = inspect.getsource(module)
+    assert source.count(right) == 1
+    names = {"__name__": module.__name__, "__package__": module.__package__}
+    before = {*names}
+    exec(compile(source.replace(right, wrong), module.__name__, "exec"), names)
+    for name in vars(module).keys() & names.keys() - before:
+        monkeypatch.setattr(module, name, names[name])
 
 
 def call(name: str, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Any:

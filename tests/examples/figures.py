@@ -23,16 +23,12 @@ EXAMPLES, KEPT = ROOT / "examples", ROOT / "outputs" / "systems"
 
 
 class Run(NamedTuple):
-    """One run of a program: what it found, and what it took."""
-
     results: dict[str, Any]
     seconds: float  # of all cores together
     megabytes: float  # of main memory, at most
 
 
 def at(*keys: str) -> Callable[[dict], float]:
-    """The number that lies below some keys."""
-
     def find(results: dict) -> float:
         for key in keys:
             results = results[key]
@@ -186,24 +182,29 @@ def _is_text(node: ast.expr) -> bool:
 
 def table(name: str, found: dict[str, dict]) -> str:
     """The runs of a program as comma-separated values, one column for each seed."""
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(["figure", *(f"seed {seed}" for seed in found)])
+    rows = [["figure", *(f"seed {seed}" for seed in found)]]
     for said, figure in SHOWN[name].items():
-        row = [figure(run["results"]) for run in found.values()]
-        writer.writerow([said, *map(rounded, row)])
-    writer.writerow(
-        ["CPU seconds", *(f"{run['seconds']:.0f}" for run in found.values())]
-    )
-    memory = (f"{run['megabytes']:.0f}" for run in found.values())
-    writer.writerow(["peak memory in MB", *memory])
-    writer.writerow(["run on", *(run["date"] for run in found.values())])
-    writer.writerow(["with JAX", *(run["jax"] for run in found.values())])
-    return file.getvalue()
+        rows.append(
+            [said, *(rounded(figure(run["results"])) for run in found.values())]
+        )
+    for said, form in {
+        "CPU seconds": "{seconds:.0f}",
+        "peak memory in MB": "{megabytes:.0f}",
+        "run on": "{date}",
+        "with JAX": "{jax}",
+    }.items():
+        rows.append([said, *(form.format(**run) for run in found.values())])
+    return text_of(rows)
+
+
+def text_of(rows: list[list[Any]]) -> str:
+    """Comma-separated values."""
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(rows)
+    return out.getvalue()
 
 
 def rounded(number: float) -> str:
-    """A figure as the table has it."""
     if isinstance(number, int):
         return f"{number:,}"
     return f"{number:.0e}" if 0 < abs(number) < 1e-3 else f"{number:.3f}"

@@ -8,8 +8,6 @@ the largest is run, `predict WEIGHTS TOKENS RUN ...` stores what the others fore
 `speed` measure those again. Without an argument the tables are made again.
 """
 
-import csv
-import io
 import json
 import math
 import os
@@ -25,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from .figures import EXAMPLES, KEPT
+from .figures import EXAMPLES, KEPT, text_of
 
 FOLDER = KEPT / "lm"
 SIZES = ("A", "B", "C", "D")
@@ -58,19 +56,9 @@ for name, options in variants.items():
 print(json.dumps(found))
 """
 
-TINY: dict[str, Any] = {
-    "vocab": 300,
-    "width": 32,
-    "layers": 2,
-    "heads": 4,
-    "kv_heads": 2,
-    "context": 32,
-    "compute": "float32",
-    "steps": 12,
-    "save_every": 4,
-    "eval_every": 6,
-    "log_every": 1,
-}
+SIZES_OF_TINY = {"vocab": 300, "width": 32, "layers": 2, "heads": 4, "kv_heads": 2}
+OFTEN = {"steps": 12, "save_every": 4, "eval_every": 6, "log_every": 1}
+TINY: dict[str, Any] = {**SIZES_OF_TINY, "context": 32, "compute": "float32", **OFTEN}
 
 
 #: What makes a step another one, on one device and on eight.
@@ -83,6 +71,12 @@ VARIANTS = {
 }
 
 
+def options_of(config: dict[str, Any]) -> list[str]:
+    return [
+        word for name, value in config.items() for word in (f"--{name}", str(value))
+    ]
+
+
 def layouts(**variables: str) -> dict[str, Any]:
     """For each variant the losses of three steps, bytes and collectives."""
     env = {**os.environ, "JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": "8"}
@@ -93,12 +87,11 @@ def layouts(**variables: str) -> dict[str, Any]:
 
 
 def table_of_layouts(found: dict[str, Any]) -> str:
-    rows: list[list[str]] = [
-        ["layout", "arguments", "donated of them", "temporaries", "collectives"]
-    ]
+    kinds = ("arguments", "donated", "temporaries")
+    rows = [["layout", "arguments", "donated of them", "temporaries", "collectives"]]
     for layout, report in found.items():
         names = [f"{n} {name}" for name, n in report["collectives"].items()]
-        sizes = [f"{report[k]:,}" for k in ("arguments", "donated", "temporaries")]
+        sizes = [f"{report[kind]:,}" for kind in kinds]
         rows.append([layout, *sizes, ", ".join(names) or "none"])
     return text_of(rows)
 
@@ -113,12 +106,10 @@ def processes() -> dict[str, Any]:
         folder, found = Path(place), {}
         data = folder / "text"
         copy_small_modules(data)
-        places = ["--data", str(data), "--corpus", str(folder / "corpus")]
-        sizes = [word for name, x in TINY.items() for word in (f"--{name}", str(x))]
 
         def start(run: str, count: int, devices: int) -> list[subprocess.Popen]:
-            options = [*sizes, *places, "--output", str(folder / run)]
-            arguments = [*options, "--parallel", "fsdp"]
+            places = {"data": data, "corpus": folder / "corpus", "output": folder / run}
+            arguments = options_of({**TINY, **places, "parallel": "fsdp"})
             return launch.start(count, devices, "lm.train", arguments)
 
         def losses(run: str) -> list[float]:
@@ -144,7 +135,6 @@ def processes() -> dict[str, Any]:
 
 
 def copy_small_modules(place: Path) -> None:
-    """Some modules of Python's library, small ones."""
     place.mkdir(exist_ok=True)
     library = Path(sysconfig.get_paths()["stdlib"])
     modules = sorted(library.glob("*.py"), key=lambda path: path.name)
@@ -284,12 +274,6 @@ def lines(each: Iterable[str]) -> str:
     return "".join(f"    {line}\n" for line in each).replace("'", '"')
 
 
-def text_of(rows: list[list[str]]) -> str:
-    out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows(rows)
-    return out.getvalue()
-
-
 def keep(runs: list[Path]) -> None:
     """Store what finished runs measured; the baselines lie in the first one."""
     found = {run.name: measured(run) for run in runs}
@@ -297,8 +281,8 @@ def keep(runs: list[Path]) -> None:
     text = json.loads(path.read_text())
     text["files"] = {part: len(names) for part, names in text["files"].items()}
     found = {name: without_places(run) for name, run in found.items()}
-    kept = ("files", "bytes", "tokens", "shares in passages of the training text")
-    text = {name: text[name] for name in kept}
+    names = ("files", "bytes", "tokens", "shares in passages of the training text")
+    text = {name: text[name] for name in names}
     store("runs", {"baselines": baselines(runs[0]), "text": text, "runs": found})
 
 
@@ -331,6 +315,10 @@ def foretell(runs: list[Path], weights: int, tokens_of_next: int) -> None:
     store("prediction", {"operations": count, "bits a byte": bits})
 
 
+def kept(name: str) -> Any:
+    return json.loads((FOLDER / f"{name}.json").read_text())
+
+
 def store(name: str, value: Any) -> None:
     FOLDER.mkdir(exist_ok=True)
     (FOLDER / f"{name}.json").write_text(json.dumps(value, indent=1) + "\n")
@@ -347,8 +335,7 @@ def main() -> None:
         case ["speed"]:
             store("speed", bench_lm.measure(9))
         case ["baselines", run]:
-            kept = json.loads((FOLDER / "runs.json").read_text())
-            store("runs", kept | {"baselines": baselines(Path(run))})
+            store("runs", kept("runs") | {"baselines": baselines(Path(run))})
         case ["gpu", device, run]:
             store("gpu", {"device": device, **without_places(measured(Path(run)))})
         case ["predict", weights, count, *names]:
@@ -360,12 +347,7 @@ def main() -> None:
 
 
 def tables() -> dict[str, str]:
-    """The tables and pictures that follow from what is kept."""
-
     from tests.bench import bench_lm
-
-    def kept(name: str) -> Any:
-        return json.loads((FOLDER / f"{name}.json").read_text())
 
     runs = kept("runs")
     return {

@@ -1,13 +1,12 @@
 """The figures of the studies: a test sees where a line of one is wrong."""
 
 import inspect
-from typing import Any
 
 import pytest
 
 from . import test_diffusion, test_faults, test_frozen_encoder, test_study
 from . import test_text_to_image as test_text
-from .conftest import load
+from .conftest import load, with_a_line_broken
 
 #: A program, a line of it, the same line wrong, and the tests that have to fail then.
 BREAKS = [
@@ -38,25 +37,13 @@ BREAKS = [
 
 @pytest.mark.weekly
 @pytest.mark.parametrize(("name", "right", "wrong", "tests", "test"), BREAKS)
-def test_a_broken_figure_is_seen(
-    name: str,
-    right: str,
-    wrong: str,
-    tests: Any,
-    test: str,
-    monkeypatch: pytest.MonkeyPatch,
-):
+def test_a_broken_figure_is_seen(name, right, wrong, tests, test, monkeypatch):
     program = load(name)
-    source = inspect.getsource(program)
-    assert source.count(right) == 1
     [check] = [
         f for key, f in vars(tests).items() if key[:5] == "test_" and test in key
     ]
     given = inspect.signature(check).parameters and {"data": program.load(0)[::2]}
     check(**given)
-    names = {"__name__": program.__name__}
-    exec(compile(source.replace(right, wrong), name, "exec"), names)
-    for key in vars(program).keys() & names.keys() - {"__name__"}:
-        monkeypatch.setattr(program, key, names[key])
+    with_a_line_broken(program, right, wrong, monkeypatch)
     with pytest.raises((AssertionError, ValueError)):
         check(**given)

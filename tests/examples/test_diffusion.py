@@ -1,6 +1,6 @@
 """Diffusion: its parts, its evaluation, and what that must not let pass."""
 
-from pathlib import Path
+from functools import partial
 
 import jax.numpy as jnp
 import numpy as np
@@ -21,21 +21,12 @@ def data() -> tuple:
 @pytest.mark.parametrize("name", ["diffusion", "flow matching"])
 def test_a_path_leads_from_the_digit_to_noise(name: str):
     digit, noise = jnp.arange(6.0).reshape(2, 3), -jnp.ones((2, 3))
-    path = program.PATHS[name]
-    ends = [
-        program.mixed(path, digit, noise, jnp.full((2, 1), t))[0] for t in (0.0, 1.0)
-    ]
-    np.testing.assert_allclose(ends[0], digit, atol=1e-6)
-    np.testing.assert_allclose(ends[1], noise, atol=1e-6)
-
-
-@pytest.mark.parametrize("name", ["diffusion", "flow matching"])
-def test_its_velocity_is_that_of_the_path(name: str):
-    digit, noise, path = jnp.arange(3.0), -jnp.ones(3), program.PATHS[name]
-    _, velocity = program.mixed(path, digit, noise, jnp.float32(0.4))
-    ahead, behind = (
-        program.mixed(path, digit, noise, jnp.float32(t))[0] for t in (0.41, 0.39)
-    )
+    at = partial(program.mixed, program.PATHS[name], digit, noise)
+    for t, end in ((0.0, digit), (1.0, noise)):
+        np.testing.assert_allclose(at(jnp.full((2, 1), t))[0], end, atol=1e-6)
+    # Its velocity is that of the path.
+    ahead, behind = (at(jnp.full((2, 1), t))[0] for t in (0.41, 0.39))
+    velocity = at(jnp.full((2, 1), 0.4))[1]
     np.testing.assert_allclose(velocity, (ahead - behind) / 0.02, rtol=1e-3)
 
 
@@ -65,9 +56,7 @@ def evaluated(make, data: tuple) -> dict:
     return program.evaluate(made, LABELS, *data)
 
 
-def test_the_evaluation_passes_real_digits_and_not_what_only_looks_like_them(
-    data: tuple,
-):
+def test_the_evaluation_passes_real_digits_and_not_what_only_looks_like_them(data):
     real, normal, blend, mean = (
         evaluated(make, data) for make in program.MAKERS.values()
     )
@@ -115,9 +104,7 @@ def test_a_choice_is_made_by_validation_digits():
 
 @pytest.mark.weekly
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_at_its_real_size_it_beats_what_a_classifier_lets_pass(
-    seed: int, tmp_path: Path
-):
+def test_at_its_real_size_it_beats_what_a_classifier_lets_pass(seed, tmp_path):
     found = run("diffusion", tmp_path, seed)
     normal, blend, real = (found[name] for name in ("gaussians", "blends", "real"))
     narrow = found["gaussians, narrowed"]

@@ -16,9 +16,7 @@ def faults(removed: float) -> dict:
     return {name: {"noise removed": removed + i} for i, name in enumerate(rows)}
 
 
-def test_runs_are_kept_in_the_order_of_their_seeds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_runs_are_kept_in_the_order_of_their_seeds(tmp_path, monkeypatch):
     monkeypatch.setattr(figures.time, "strftime", lambda form: "2001-02-03")
     monkeypatch.setattr(figures, "version", lambda name: "0.12.0")
     for seed in (1, 0):
@@ -38,9 +36,7 @@ def test_runs_are_kept_in_the_order_of_their_seeds(
     )
 
 
-def test_runs_of_the_program_as_it_was_are_dropped(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_runs_of_the_program_as_it_was_are_dropped(tmp_path, monkeypatch):
     run = figures.Run(faults(0.5), 12.6, 345.4)
     for seed, code in enumerate(("old", "new", "new")):
         monkeypatch.setattr(figures, "digest", lambda path, code=code: code)
@@ -65,9 +61,7 @@ def test_a_program_that_fails_is_not_kept(tmp_path: Path):
 
 
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
-def test_runs_that_are_kept_hold_what_a_new_one_has_to(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_runs_that_are_kept_hold_what_a_new_one_has_to(path, monkeypatch):
     module = import_module(f"{__package__}.test_{path.stem}")
     [judge] = [f for name, f in vars(module).items() if "at_its_real_size" in name]
     for seed, run in json.loads(path.read_text()).items():

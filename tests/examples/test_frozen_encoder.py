@@ -21,7 +21,6 @@ def written() -> tuple:
 
 @pytest.fixture(scope="module")
 def encoder() -> nnx.Module:
-    """An encoder that has learned printed characters a little."""
     found = program.Encoder(CHANNELS, nnx.Rngs(0))
     reader = program.Reader(found, 128, len(program.CHARACTERS), nnx.Rngs(0))
     optimizer = nnx.Optimizer(
@@ -54,9 +53,7 @@ def test_printed_characters_come_from_the_seed():
     assert 0 <= one.min() < one.max() <= 1
 
 
-def test_the_frozen_encoder_does_not_change_and_a_tuned_one_does(
-    encoder: nnx.Module, written: tuple
-):
+def test_the_frozen_encoder_does_not_change_and_a_tuned_one_does(encoder, written):
     before = program.weights_of(encoder)
     frozen, _ = learned("frozen encoder", encoder, written, 2)
     tuned, _ = learned("fine-tuned", encoder, written, 2)
@@ -85,11 +82,8 @@ def test_a_way_is_behind_by_the_images_that_it_misreads():
     right = np.arange(400) % 4 > 0
     draws = {"frozen encoder": [right, ~right], "pixels": [right, np.zeros(400, bool)]}
     figures = program.compare(draws)
-    assert figures["frozen encoder"] == {
-        "accuracy": 0.5,
-        "frozen ahead": 0,
-        "its error": 0,
-    }
+    nothing = {"accuracy": 0.5, "frozen ahead": 0, "its error": 0}
+    assert figures["frozen encoder"] == nothing
     pixels = figures["pixels"]
     assert (pixels["accuracy"], pixels["frozen ahead"]) == (0.375, 0.125)
     # Ahead by one half on a quarter of the images, and by nothing on the rest.

@@ -21,11 +21,11 @@ ROWS = {
     ),
     "tokens": (f"{TRAIN} --vocab 4096", "tokens_give a_tokenizer_that"),
     "a model as its field writes it": (TRAIN, "the_same_model no_token_sees"),
-    "mixed precision": (f"{TRAIN} --compute bfloat16", "bfloat16_computes"),
+    "mixed precision": (f"{TRAIN} --compute bfloat16", "parts_of_a_batch"),
     "accumulation": (f"{TRAIN} --accumulate 2", "parts_of_a_batch"),
     "rematerialization": (f"{TRAIN} --remat all", "remat_keeps_less"),
     "donation": ("python -m tests.examples.lm_figures layouts", "a_run_says every_l"),
-    "devices": (f"{TRAIN} --parallel fsdp", "every_layout devices_that_do_not"),
+    "devices": (f"{TRAIN} --parallel fsdp", "every_layout sizes_that"),
     "processes": (f"{TWO} --parallel fsdp", "two_processes_of processes_found"),
     "checkpoints": (f"{TRAIN} --save_every 100", "written_on_eight a_damaged"),
     "preemption": (TRAIN, "terminated_or_killed two_processes_save a_disk a_full"),
@@ -40,9 +40,7 @@ ROWS = {
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_each_is_shown_by_a_command_and_guarded_by_tests(
-    row: str, monkeypatch: pytest.MonkeyPatch
-):
+def test_each_is_shown_by_a_command_and_guarded_by_tests(row, monkeypatch):
     monkeypatch.syspath_prepend(str(EXAMPLES))
     from lm.config import parser
 

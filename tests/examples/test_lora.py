@@ -75,7 +75,6 @@ FUNCTIONS: dict[str, tuple[Callable, jax.Array]] = {
 
 
 def pieces(name: str) -> tuple:
-    """The function, its weight, an input, and trained adapters."""
     f, w = FUNCTIONS[name]
     adapters = program.init(KEY, w, 2)
     [(a, b)] = adapters

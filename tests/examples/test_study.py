@@ -27,10 +27,9 @@ def test_arrays_of_every_dtype_come_back(tmp_path: Path):
     empty = jax.tree.map(jnp.zeros_like, STATE)
     state, saved = study.restore(path, empty, {"settings": {"seed": 0}})
     assert saved == notes
-    assert jax.tree.map(lambda leaf: leaf.dtype, state) == jax.tree.map(
-        lambda leaf: leaf.dtype, STATE
-    )
-    jax.tree.map(np.testing.assert_array_equal, state, STATE)
+    for name, leaf in STATE.items():
+        assert state[name].dtype == leaf.dtype
+        np.testing.assert_array_equal(state[name], leaf)
 
 
 def test_a_save_that_fails_leaves_the_earlier_checkpoint(tmp_path: Path):
@@ -48,7 +47,6 @@ def test_a_save_that_fails_leaves_the_earlier_checkpoint(tmp_path: Path):
 
 
 def counting(state, done):
-    """A training that adds one to its state at each of eight steps."""
     for step in range(done, 8):
         state = state + 1
         yield step + 1, state, jnp.float32(step)
@@ -89,11 +87,9 @@ def test_the_digits_to_test_on_are_not_among_the_others():
 
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
 def test_a_study_needs_no_other_file_of_the_folder(path: Path):
-    tree = ast.parse(path.read_text())
-    names = {
-        a.name for n in ast.walk(tree) if isinstance(n, ast.Import) for a in n.names
-    }
-    names |= {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    names = {a.name for n in nodes if isinstance(n, ast.Import) for a in n.names}
+    names |= {n.module for n in nodes if isinstance(n, ast.ImportFrom)}
     assert {name for name in names if (EXAMPLES / f"{name}.py").exists()} == {"study"}
 
 

@@ -46,7 +46,6 @@ def whole(name: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def copy(name: str, whole: Path, tmp_path: Path) -> Path:
-    """A copy of the folder that the program has written to."""
     return Path(shutil.copytree(whole / name, tmp_path / name))
 
 
@@ -90,38 +89,28 @@ def test_stopped_it_goes_on_bit_for_bit(name: str, whole: Path, tmp_path: Path):
 WITH_MODULES = ("three_libraries", "lora", "frozen_encoder")
 
 
-def test_an_interrupt_that_comes_as_another_error(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def raising(error: BaseException, cause: BaseException | None = None):
+    def training(*_args, **_more):
+        raise error from cause
+
+    return training
+
+
+def test_an_interrupt_that_comes_as_another_error(name, tmp_path, monkeypatch):
     if name not in WITH_MODULES:
         pytest.skip("its steps take arrays alone")
-
-    def stop(*_args, **_more):
-        try:
-            raise KeyboardInterrupt
-        except KeyboardInterrupt as interrupt:
-            raise ValueError("raised while checking equality") from interrupt
-
     arguments = ("--size", "tiny", "--output", str(tmp_path))
-    monkeypatch.setattr(load(name), "training", stop)
+    other, interrupt = ValueError("while checking equality"), KeyboardInterrupt()
+    monkeypatch.setattr(load(name), "training", raising(other, interrupt))
     ended = call(name, monkeypatch, *arguments)
     assert ended.startswith("Stopped. To go on from here: ")
-
-    def fail(*_args, **_more):
-        raise ValueError("something else")
-
-    monkeypatch.setattr(load(name), "training", fail)
+    monkeypatch.setattr(load(name), "training", raising(ValueError("something else")))
     with pytest.raises(ValueError, match="something else"):
         call(name, monkeypatch, *arguments)
 
 
-def test_nothing_to_go_on_from(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
-):
-    def stop(*_args, **_more):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(load(name), "training", stop)
+def test_nothing_to_go_on_from(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(load(name), "training", raising(KeyboardInterrupt()))
     arguments = ("--size", "tiny", "--output", str(tmp_path), "--resume")
     ended = call(name, monkeypatch, *arguments)
     assert ended.count("--resume") == 1
@@ -140,9 +129,7 @@ def test_nothing_to_go_on_from(
         (["--speed", "9"], "unrecognized arguments: --speed"),
     ],
 )
-def test_bad_arguments(
-    name: str, arguments: list[str], says: str, monkeypatch: pytest.MonkeyPatch, capsys
-):
+def test_bad_arguments(name, arguments, says, monkeypatch, capsys):
     assert call(name, monkeypatch, *arguments) == 2
     last = capsys.readouterr().err.splitlines()[-1]
     assert last.startswith(f"{name}.py: error: ")
@@ -162,9 +149,7 @@ def test_a_broken_checkpoint(name: str, copy: Path, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     "other", [("--seed", "1"), ("--size", "small"), ("--steps", "7")]
 )
-def test_the_checkpoint_of_another_run(
-    name: str, other: tuple[str, str], copy: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_the_checkpoint_of_another_run(name, other, copy, monkeypatch):
     """Its arrays may be of other shapes: what is said is that the run is another."""
     arguments = (*TINY[name], *other, "--output", str(copy), "--resume")
     ended = call(name, monkeypatch, *arguments)
@@ -174,9 +159,7 @@ def test_the_checkpoint_of_another_run(
     assert ended.endswith("go on with these.")
 
 
-def test_an_output_that_cannot_be(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_an_output_that_cannot_be(name, tmp_path, monkeypatch):
     """The program says so before it trains."""
     taken = tmp_path / "taken"
     taken.write_text("mine")

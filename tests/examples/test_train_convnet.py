@@ -35,10 +35,7 @@ def test_an_epoch_shows_every_image_once_and_the_last_batch_is_short(data: dict)
 
 @pytest.mark.parametrize("shifted", [False, True])
 def test_a_later_beginning_goes_on_as_the_earlier_would(data: dict, shifted: bool):
-    late, early = (
-        taken(data, 25, 2, shifted=shifted),
-        taken(data, 0, 27, shifted=shifted),
-    )
+    late, early = (taken(data, *n, shifted=shifted) for n in ((25, 2), (0, 27)))
     for one, other in zip(late, early[25:], strict=True):
         jax.tree.map(np.testing.assert_array_equal, one, other)
 
@@ -49,12 +46,8 @@ def test_a_shifted_image_is_the_image_moved_by_a_pixel_at_most(data: dict):
     edged = np.pad(images, [(0, 0), (1, 1), (1, 1), (0, 0)])
     moves = set()
     for image, around in zip(shifted, edged, strict=True):
-        fits = [
-            (i, j)
-            for i in range(3)
-            for j in range(3)
-            if (around[i : i + 8, j : j + 8] == image).all()
-        ]
+        places = [(i, j, around[i : i + 8, j : j + 8]) for i, j in np.ndindex(3, 3)]
+        fits = [(i, j) for i, j, part in places if (part == image).all()]
         assert fits
         moves.update(fits[:1])
     assert len(moves) > 5
@@ -122,9 +115,7 @@ def trained(data: dict, steps: int = 240) -> tuple:
     return done, float(evaluate(state.best, *data["test"])[1])
 
 
-def test_patience_stops_a_training_that_gains_nothing(
-    data: dict, monkeypatch: pytest.MonkeyPatch
-):
+def test_patience_stops_a_training_that_gains_nothing(data, monkeypatch):
     monkeypatch.setattr(program, "PATIENCE", 3)
     # Random labels can be learned by heart, but nothing about others follows.
     noise = np.random.default_rng(0).integers(0, 10, 250).astype(np.int32)

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from importlib.metadata import version
+from operator import attrgetter
 from typing import Any
 
 import jax
@@ -96,18 +97,14 @@ NOT_FUNCTIONS = re.compile(
 
 
 def loss(w, x):
-    """A two-layer network's loss."""
     return jnp.mean((jnp.tanh(x @ w) @ w.T - x) ** 2)
 
 
 def training(w, x):
-    """A few steps in a loop."""
     return lax.scan(lambda w, _: (w - 0.1 * jax.grad(loss)(w, x), None), w, None, 3)[0]
 
 
 def newton(w, x):
-    """A loop with a linear solve in it."""
-
     def step(state):
         i, v = state
         slope = jax.jacfwd(lambda v: jnp.tanh(w @ v) - v)(v)
@@ -117,7 +114,6 @@ def newton(w, x):
 
 
 def odeint(w, x):
-    """A differential equation."""
     from jax.experimental.ode import odeint
 
     return odeint(lambda y, t: w @ y, x[0], jnp.linspace(0.0, 1.0, 3))
@@ -181,23 +177,14 @@ WRITTEN: dict[str, Callable[..., Any]] = {
 
 def functions() -> Iterator[tuple[str, str, Callable[..., Any]]]:
     """Yield the family, the name and the function of all that are public."""
-    modules: dict[str, types.ModuleType] = {
-        "numpy": jnp,
-        "numpy.linalg": jnp.linalg,
-        "numpy.fft": jnp.fft,
-        "nn": jax.nn,
-        "lax": lax,
-        **{
-            f"scipy.{name}": getattr(jax.scipy, name)
-            for name in (
-                *("linalg", "special", "signal", "fft", "integrate", "interpolate"),
-                *("ndimage", "optimize", "stats"),
-            )
-        },
-    }
-    for stats in ("norm", "gamma", "beta", "poisson", "t", "multivariate_normal"):
-        modules[f"scipy.stats.{stats}"] = getattr(jax.scipy.stats, stats)
-    for family, module in modules.items():
+    scipy = "linalg special signal fft integrate interpolate ndimage optimize stats"
+    stats = "norm gamma beta poisson t multivariate_normal"
+    for family in (
+        *("numpy", "numpy.linalg", "numpy.fft", "nn", "lax"),
+        *(f"scipy.{name}" for name in scipy.split()),
+        *(f"scipy.stats.{name}" for name in stats.split()),
+    ):
+        module = attrgetter(family)(jax)
         for name in sorted(vars(module)):
             one = getattr(module, name)
             is_kind = isinstance(one, (type, types.ModuleType))
@@ -255,8 +242,6 @@ def slope_of(fn: Callable[..., Any], args: Any) -> Callable[..., Any] | None:
         return None
     return slope
 
-
-# --- what the compiled text says, read by other means --------------------------------
 
 WATCHED = {
     "dot": r"dot_general|ragged_dot\w*|conv_general_dilated",
@@ -376,7 +361,6 @@ class Sweep:
 
 
 def is_sound(fn: Callable[..., Any], args: Any) -> bool:
-    """Whether JAX itself can compile a function for these arguments."""
     try:
         jax.jit(fn).lower(*args).compile()
     except Exception:  # then it is no matter of the lens
@@ -396,7 +380,6 @@ def could(opcode: str, primitive: str, is_complex: bool) -> bool:
 
 
 def sweep(only: str = "", slopes: bool = True) -> Sweep:
-    """Look at everything, or at the families whose name begins so."""
     found = Sweep()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -419,16 +402,10 @@ def sweep(only: str = "", slopes: bool = True) -> Sweep:
 
 
 def report(found: Sweep) -> str:
-    """Write what was counted, and what is wrong."""
-    return "\n".join(
-        [
-            ", ".join(f"{count} {name}" for name, count in found.counts.items()),
-            f"not called, for want of arguments ({len(found.skipped)}):",
-            f"  {' '.join(found.skipped)}",
-            f"wrong ({len(found.wrong)}):",
-            *(f"  {one}" for one in found.wrong),
-        ]
-    )
+    counts = ", ".join(f"{count} {name}" for name, count in found.counts.items())
+    skipped = f"not called, for want of arguments ({len(found.skipped)}):"
+    wrong = [f"wrong ({len(found.wrong)}):", *found.wrong]
+    return "\n  ".join([counts, skipped, " ".join(found.skipped), *wrong])
 
 
 def main() -> int:

@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from justafter import Lens, lens
+from justafter import lens
 from justafter._internals import _equations
 from justafter._lens import _hlo
 
@@ -45,7 +45,6 @@ REDUCTIONS = {"reduce_sum": "reduce_max", "reduce_max": "reduce_min"}
 
 
 def walk(jaxpr: Any) -> Iterator[Any]:
-    """Equations in the order in which a lens lists them."""
     for eqn in jaxpr.eqns:
         yield eqn
         for _, inner in _equations.sub_jaxprs(eqn):
@@ -106,7 +105,6 @@ class Prints:
 
 
 def prints(text: str) -> Prints:
-    """Read a compiled program's kernels."""
     module = _hlo.parse(text)
     deep: dict[str, str] = {}
 
@@ -145,9 +143,7 @@ def prints(text: str) -> Prints:
     return Prints(alone, [mark(one.raw.name) for one in steps])
 
 
-def contradictions(
-    fn: Callable[..., Any], args: tuple[Any, ...], most: int = 10_000
-) -> tuple[int, list[str]]:
+def contradictions(fn, args, most=10000) -> tuple[int, list[str]]:
     """How many equations were exchanged, and the links that this proves wrong."""
     view = lens(fn, *args)
     traced = jax.jit(lambda *args: fn(*args)).trace(*args)
@@ -176,9 +172,7 @@ def contradictions(
     return tried, wrong
 
 
-def _held(
-    view: Lens, index: int, links: set[int], known: Prints, now: Prints
-) -> Iterator[str]:
+def _held(view, index, links, known, now) -> Iterator[str]:
     eqn = view.equations[index]
     gone = Counter(known.alone) - Counter(now.alone)
     changed = {k for k, one in enumerate(known.alone) if gone[one]}

@@ -4,11 +4,10 @@ import contextlib
 import gc
 import io
 import itertools
-import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -17,12 +16,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
+from jax.experimental.layout import Format, Layout
 
 import justafter
 from justafter import Lens, lens, measure, watch
 from justafter._internals import _events
 
-from .running import in_threads
+from .running import busy, in_threads
 
 QUICK = {"budget": 0.05, "precision": 0.5}
 
@@ -33,9 +33,6 @@ def shaped(*shape: int, dtype: str = "float32") -> jax.ShapeDtypeStruct:
 
 def primitives(view: Lens, kernel: int) -> set[str]:
     return {view.equations[i].primitive for i in view.kernels[kernel].members}
-
-
-# --- lens: links ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("shape", [(256,), (4, 512), (64, 64), (2, 3, 256)])
@@ -91,55 +88,13 @@ def test_what_cannot_be_told_is_left_out():
     assert not hasattr(view.kernels[0], "maybe")
 
 
-@pytest.fixture
-def installed(tmp_path, monkeypatch):
-    """A library in site-packages that calls what it is handed, as Haiku does."""
-    folder = tmp_path / "lib" / "site-packages"
-    folder.mkdir(parents=True)
-    (folder / "fake_haiku.py").write_text(
-        "import jax.numpy as jnp\n"
-        "class Transformed:\n"
-        "    def __init__(self, f):\n"
-        "        def apply_fn(params, x):\n"
-        "            return f(params, x)\n"
-        "        self.apply = apply_fn\n"
-        "def linear(w, x):\n"
-        "    return jnp.dot(x, w)\n"
-    )
-    monkeypatch.syspath_prepend(str(folder))
-    import fake_haiku
-
-    yield fake_haiku
-    del sys.modules["fake_haiku"]
-
-
-def test_your_layers_are_found_in_a_librarys_function(installed):
-    def net(w, x):
-        h = jnp.tanh(installed.linear(w, x))
-        return h * 2
-
-    view = lens(installed.Transformed(net).apply, shaped(3, 3), shaped(5, 3))
-    (dot,) = view.at("installed.linear(w, x)").equations
-    assert view.equations[dot].primitive == "dot_general"
-    assert {piece.file for piece in view.source} == {"test_faults.py"}
-
-
-# --- lens: the first line -------------------------------------------------------------
-
-
-def test_what_is_unknown_is_marked():
+def test_what_is_unknown_is_marked_and_gathered_rows_are_what_is_read():
     assert lens(jnp.sin, shaped(64)).costs.flops == 64
     view = lens(lambda x: jnp.linalg.svd(x)[1], shaped(64, 64))
     assert view.costs.unknown
     assert "at least" in str(view).splitlines()[1]
-
-    def halve(x):
-        return lax.while_loop(lambda v: v[0] > 1, lambda v: v / 2, x)
-
+    halve = partial(lax.while_loop, lambda v: v[0] > 1, lambda v: v / 2)
     assert lens(halve, shaped(64)).costs.unknown
-
-
-def test_gathered_rows_are_what_is_read():
     view = lens(lambda x, i: x[i], shaped(100_000, 64), shaped(4, dtype="int32"))
     assert view.costs.bytes_accessed < 5_000
 
@@ -153,18 +108,13 @@ def test_constants_are_not_called_inputs():
     assert ">const a:f32[256]<" in view._repr_html_()
 
 
-# --- lens: whatever happens -----------------------------------------------------------
-
-
 def test_eight_threads_look_at_once():
     def look(_) -> None:
         view = lens(lambda x: jnp.tanh(x) * 2, shaped(3))
         assert len(view.equations) == 2
         lens(jax.jit(lambda x: x + 1), shaped(3))
 
-    before = jax.stages.Traced.lower
     in_threads(8, look)
-    assert jax.stages.Traced.lower is before
 
 
 def steps_of(call: Callable[[], Lens]) -> tuple[int, Lens]:
@@ -238,9 +188,6 @@ def test_at_reads_across_a_backslash():
     assert len(view.at("jnp.sin(x) + jnp.cos(x)").equations) == 1
 
 
-# --- watch ----------------------------------------------------------------------------
-
-
 class Table:
     """A static object that holds an array: equal ones cannot be told by `==`."""
 
@@ -278,21 +225,15 @@ def test_every_run_of_the_body_counts(kind):
 
 
 def test_compilations_have_the_reasons_of_their_own_trace():
-    @jax.jit
-    def step(x):
-        return x + 1
-
-    device = jax.devices()[0]
+    step = jax.jit(lambda x: x + 1)
+    x3, x4, x5, x6, x7, x8 = (np.ones(n, "float32") for n in range(3, 9))
     with watch(only=step) as log:
-        x3, x4, x5, x6 = (np.ones(n, "float32") for n in (3, 4, 5, 6))
         step.trace(x3)  # traced and never compiled
-        step(x4)
-        step(x5)
-        step(x6)
-        step(jax.device_put(x6, device))
-        step.trace(np.ones(7, "float32"))
-        step.trace(np.ones(8, "float32")).lower().compile()
-    texts = [str(one.why[0]) for one in log["step"].compiled]
+        for x in (x4, x5, x6, jax.device_put(x6, jax.devices()[0])):
+            step(x)
+        step.trace(x7)
+        step.trace(x8).lower().compile()
+    texts = [str(one.why[0]) for one in log[step].compiled]
     assert texts[1] == "new shape: x was float32[4], now float32[5]"
     assert texts[2] == "new shape: x was float32[5], now float32[6]"
     assert texts[3].startswith("commitment: ")
@@ -300,19 +241,13 @@ def test_compilations_have_the_reasons_of_their_own_trace():
 
 
 def test_a_new_layout_is_told():
-    @jax.jit
-    def step(x):
-        return x + 1
-
-    x = jnp.ones((3, 4))
-    from jax.experimental.layout import Format, Layout
-
+    step, x = jax.jit(lambda x: x + 1), jnp.ones((3, 4))
     turned = jax.device_put(x, Format(Layout((1, 0)), x.sharding))
     committed = jax.device_put(x, x.sharding)
     with watch(only=step) as log:
         step(committed)
         step(turned)
-    kinds = [one.why[0].kind for one in log["step"].compiled]
+    kinds = [one.why[0].kind for one in log[step].compiled]
     assert kinds in (["first call", "layout"], ["first call"])
 
 
@@ -324,26 +259,21 @@ def test_entries_go_by_function_object():
         def apply(self, x):
             return x * self.n
 
-    actor, critic = Model(1), Model(2)
-    with watch() as log:
-        jax.jit(actor.apply)(1.0)
-        jax.jit(critic.apply)(1.0)
-    assert [r.traces for r in log.records] == [1, 1]
-    assert log[actor.apply].traces == log[critic.apply].traces == 1
-
     def logged(f):
         def inner(x):
             return f(x)
 
         return inner
 
-    with watch() as log:
-        jax.jit(logged(lambda x: x + 1))(1.0)
-        jax.jit(logged(lambda x: x - 1))(1.0)
-    assert [r.traces for r in log.records] == [1, 1]
-    with watch() as log:
-        jax.jit(lambda x: x + 1)(1.0), jax.jit(lambda x: x + 2)(1.0)
-    assert [record.traces for record in dict(log.items()).values()] == [1, 1]
+    for one, other in (
+        (Model(1).apply, Model(2).apply),
+        (logged(lambda x: x + 1), logged(lambda x: x - 1)),
+        (lambda x: x + 1, lambda x: x + 2),
+    ):
+        with watch() as log:
+            jax.jit(one)(1.0), jax.jit(other)(1.0)
+        assert [record.traces for record in dict(log.items()).values()] == [1, 1]
+        assert log[one].traces == log[other].traces == 1
 
 
 def scaled_by(k):
@@ -387,18 +317,9 @@ def test_one_run_of_the_body_is_one_trace(around):
     assert log[f].traces == len(ran) == 1
 
 
-# --- measure --------------------------------------------------------------------------
-
-
 def test_a_busy_machine_still_gives_an_answer():
-    spin = [sys.executable, "-c", "while True: pass"]
-    others = [subprocess.Popen(spin) for _ in range(6)]
-    try:
+    with busy(6):
         m = measure(lambda: time.sleep(0.02), budget=0.5)
-    finally:
-        for one in others:
-            one.kill()
-            one.wait()
     assert 0.02 <= m.steady.minimum < 0.03
     assert m.steady.least >= 0.02
     assert m.steady.most < 0.2
@@ -430,22 +351,20 @@ def test_a_function_beside_itself_gets_as_many_calls():
 
 
 def test_what_a_call_uses_up_is_refused():
-    items = deque(range(1000))
-    with pytest.raises(ValueError, match="uses up"):
-        measure(items.popleft, **QUICK)
+    items, rows = deque(range(1000)), iter([1, 2, 3])
+    made = (n for n in range(9))
+    for says, fn, *args in (
+        ("uses up", items.popleft),
+        (r"an iterator.*uses up", sum, iter(range(26_283))),
+        ("uses up", lambda rows: [*rows], (n for n in range(9))),
+        ("uses up", lambda: sum(rows)),
+        ("uses up made", lambda: [*made]),
+    ):
+        with pytest.raises(ValueError, match=says):
+            measure(fn, *args, **QUICK)
     assert len(items) >= 998
-    with pytest.raises(ValueError, match=r"an iterator.*uses up"):
-        measure(sum, iter(range(26_283)), **QUICK)
-    with pytest.raises(ValueError, match="uses up"):
-        measure(lambda rows: [*rows], (n for n in range(9)), **QUICK)
-    rows = iter([1, 2, 3])
-    with pytest.raises(ValueError, match="uses up"):
-        measure(lambda: sum(rows), **QUICK)
     with pytest.raises(ValueError, match="uses up"):
         measure.compare({"a": items.popleft, "b": items.pop}, **QUICK)
-    made = (n for n in range(9))
-    with pytest.raises(ValueError, match="uses up made"):
-        measure(lambda: [*made], **QUICK)
 
 
 def test_a_file_that_a_call_reads_is_refused(tmp_path):
@@ -480,9 +399,6 @@ def test_a_file_that_a_call_reads_is_refused(tmp_path):
 
     with path.open("rb") as file:
         assert not measure(Rows(file).row, 3, **QUICK).note
-
-
-# --- nothing of JAX stays changed -----------------------------------------------------
 
 
 def state_of_jax() -> dict[str, object]:
@@ -549,9 +465,7 @@ def test_nothing_of_jax_stays_changed(use, where):
     assert state_of_jax() == before
 
 
-def interrupted(
-    call: Callable[[], object], at: int, lines_of: Sequence[str] = ()
-) -> int:
+def interrupted(call, at, lines_of=()) -> int:
     """Interrupt a call where the package enters its `at`-th function, as signals do.
 
     Of the functions in `lines_of`, the `at`-th line is interrupted instead. Returns how

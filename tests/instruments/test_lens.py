@@ -17,6 +17,7 @@ from justafter._lens import _rows
 
 X = jax.ShapeDtypeStruct((4, 3), "float32")
 V = jax.ShapeDtypeStruct((3,), "float32")
+Q = jax.ShapeDtypeStruct((1, 8, 2, 4), "float32")
 
 
 def primitives(view: Lens) -> list[str]:
@@ -24,7 +25,6 @@ def primitives(view: Lens) -> list[str]:
 
 
 def only(view: Lens, primitive: str, **wanted):
-    """Find the one equation with this primitive and these attributes."""
     found = [
         eqn
         for eqn in view.equations
@@ -36,7 +36,6 @@ def only(view: Lens, primitive: str, **wanted):
 
 
 def assert_consistent(view: Lens) -> None:
-    """Check what must hold for any lens."""
     for i, eqn in enumerate(view.equations):
         assert eqn.index == i
         assert (eqn.fate == "kernel") == bool(eqn.kernels)
@@ -138,10 +137,7 @@ def test_a_product_that_xla_rewrites_keeps_its_equation():
 
 def test_a_product_without_any_metadata_is_found_by_what_it_computes():
     # In attention XLA drops the metadata of the first product.
-    def attention(q):
-        return jax.nn.dot_product_attention(q, q, q)
-
-    view = lens(attention, jax.ShapeDtypeStruct((1, 8, 2, 4), "float32"))
+    view = lens(lambda q: jax.nn.dot_product_attention(q, q, q), Q)
     products = [eqn for eqn in view.equations if eqn.primitive == "dot_general"]
     assert len(products) == 2
     assert [eqn.fate for eqn in products] == ["kernel", "kernel"]
@@ -163,7 +159,7 @@ def test_what_cannot_be_told_apart_is_said_to_be_unknown():
         q = jax.nn.dot_product_attention(q, q, q)
         return jax.nn.dot_product_attention(q, q, q)
 
-    view = lens(twice, jax.ShapeDtypeStruct((1, 8, 2, 4), "float32"))
+    view = lens(twice, Q)
     products = [eqn for eqn in view.equations if eqn.primitive == "dot_general"]
     assert {eqn.fate for eqn in products} <= {"kernel", "unknown"}
     assert not any(eqn.gone for eqn in products)
@@ -172,10 +168,7 @@ def test_what_cannot_be_told_apart_is_said_to_be_unknown():
 
 def test_merged_instructions_keep_all_their_equations():
     # Attention ends in two transposes in a row, which XLA makes into one.
-    view = lens(
-        lambda q: jax.nn.dot_product_attention(q, q, q),
-        jax.ShapeDtypeStruct((1, 8, 2, 4), "float32"),
-    )
+    view = lens(lambda q: jax.nn.dot_product_attention(q, q, q), Q)
     merged = {
         one.equations
         for kernel in view.kernels
@@ -350,11 +343,7 @@ def power(x, n, mode="plain"):
 def test_static_arguments_of_a_jitted_function_are_respected():
     fn = jax.jit(power, static_argnums=1, static_argnames="mode")
     assert primitives(lens(fn, V, 3, mode="minus"))[-1] == "neg"
-    assert view_names(lens(fn, V, 3)) == ["power"]
-
-
-def view_names(view: Lens) -> list[str]:
-    return [piece.name for piece in view.source]
+    assert [piece.name for piece in lens(fn, V, 3).source] == ["power"]
 
 
 def test_sharded_inputs():
@@ -378,9 +367,8 @@ def test_source_that_cannot_be_had():
     assert primitives(view) == ["tanh", "mul"]
     assert only(view, "tanh").expression is None
     assert only(view, "tanh").fate == "kernel"
-    assert "No source for f" in view.notes[0]
-    assert "No source for f" in str(view)
-    assert "No source for f" in view._repr_html_()
+    for shown in (view.notes[0], str(view), view._repr_html_()):
+        assert "No source for f" in shown
 
 
 def test_the_function_does_not_run():
@@ -410,17 +398,12 @@ def test_columns_count_characters_not_bytes():
     assert lens(f, V).equations[0].expression == "jnp.sin(größe)"
 
 
-# --- bad input --------------------------------------------------------------------
-
-
-def test_arguments_that_do_not_fit():
+def test_arguments_that_do_not_fit_and_the_users_own_error():
     with pytest.raises(TypeError, match=r"model\(\) takes 1 positional argument but 2"):
         lens(model, X, X)
     with pytest.raises(TypeError, match=r"missing .*argument: 'x'"):
         lens(jax.jit(model))
 
-
-def test_the_users_own_error_passes_unchanged():
     error = ValueError("my own words")
 
     def f(x):
@@ -430,9 +413,6 @@ def test_the_users_own_error_passes_unchanged():
         lens(f, V)
     assert caught.value is error
     assert error.args == ("my own words",)
-
-
-# --- the table ----------------------------------------------------------------------
 
 
 def layer(x, w):

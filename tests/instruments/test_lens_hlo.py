@@ -86,13 +86,16 @@ def kernels(text: str) -> list[_hlo.Step]:
 
 
 def test_gpu_kernels():
-    steps = kernels(GPU)
-    assert [(step.raw.name, step.kind) for step in steps] == [
-        ("gemm", "custom call __cublas$gemm"),
-        ("loop_tanh_fusion", "loop fusion"),
-        ("start", "all-reduce-start"),
-    ]
+    gemm, fusion, start = kernels(GPU)
+    assert (gemm.raw.name, gemm.kind) == ("gemm", "custom call __cublas$gemm")
+    assert (fusion.raw.name, fusion.kind) == ("loop_tanh_fusion", "loop fusion")
+    assert (start.raw.name, start.kind) == ("start", "all-reduce-start")
     assert _hlo.parse(GPU).partitions == 4
+    # Types of tuples, and groups of replicas.
+    assert gemm.raw.type == "(f32[8,8], s8[1024])"
+    assert gemm.raw.operands == ("%a.1", "%b.2")
+    assert start.raw.attributes["replica_groups"] == "{{0,1},{2,3}}"
+    assert start.raw.text({}) == "start = f32[] all-reduce-start(c.1)"
 
 
 def test_parameters_of_a_fusion_are_written_by_what_is_passed():
@@ -102,27 +105,13 @@ def test_parameters_of_a_fusion_are_written_by_what_is_passed():
         "mul.1 = f32[8,8] multiply(p, b.1)",
         "tanh.1 = f32[8,8] tanh(mul.1)",
     ]
-
-
-def test_strings_with_brackets_and_quotes():
-    _, fusion, _ = kernels(GPU)
+    # A string with brackets and quotes.
     assert fusion.inside[-1][0].op_name == 'jit(f)/a, "b" {c/ja_eqn3./tanh'
 
 
-def test_tuple_types_and_replica_groups():
-    gemm, _, start = kernels(GPU)
-    assert gemm.raw.type == "(f32[8,8], s8[1024])"
-    assert gemm.raw.operands == ("%a.1", "%b.2")
-    assert start.raw.attributes["replica_groups"] == "{{0,1},{2,3}}"
-    assert start.raw.text({}) == "start = f32[] all-reduce-start(c.1)"
-
-
 def test_both_forms_of_a_conditional():
-    forms = (
-        "true_computation=%yes, false_computation=%no",
-        "branch_computations={%no, %yes}",
-    )
-    for form in forms:
+    two = "true_computation=%yes, false_computation=%no"
+    for form in (two, "branch_computations={%no, %yes}"):
         (step,) = kernels(CONDITIONAL.replace("ATTRIBUTES", form))
         assert step.raw.opcode == "negate"
         assert step.where == ("conditional branch 0",)

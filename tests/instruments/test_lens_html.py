@@ -20,8 +20,6 @@ def f(x):
 
 
 class Tree(HTMLParser):
-    """Checks nesting, and keeps tags, attributes and text."""
-
     def __init__(self, text: str) -> None:
         super().__init__()
         self.open, self.tags, self.attributes, self.words = [], [], [], []
@@ -60,9 +58,7 @@ def test_well_formed_and_self_contained(tmp_path):
     tree = Tree(text)
     assert tree.tags.count("main") == 1
     assert not [a for a in tree.attributes if a[1] in ("src", "href", "srcset")]
-    assert "http" not in text
-    assert "@import" not in text
-    assert "url(" not in text
+    assert not [word for word in ("http", "@import", "url(") if word in text]
 
 
 def test_no_folders_anywhere():

@@ -19,7 +19,6 @@ def f(x):
 
 
 def normal(text: str) -> str:
-    """Take names and metadata out of HLO text."""
     text = text.split("StackFrames", 1)[1].split("\n\n", 1)[1]
     return re.sub(r"%[\w.\-]+", "%", re.sub(r"metadata=\{[^}]*\}", "", text))
 

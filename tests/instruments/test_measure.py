@@ -30,7 +30,6 @@ class Clock:
         self.now += seconds
 
     def work(self, *seconds):
-        """A function that takes these seconds, one after the other, round and round."""
         calls = []
 
         def fn():
@@ -47,9 +46,6 @@ def clock(monkeypatch):
     monkeypatch.setattr(time, "perf_counter", clock)
     monkeypatch.setattr(time, "sleep", clock.sleep)
     return clock
-
-
-# --------------------------------------------------------------------------- statistics
 
 
 def test_a_spread_says_median_minimum_and_interval():
@@ -111,14 +107,11 @@ def test_few_samples_claim_no_precision():
         Spread.of([])
 
 
-def test_a_steady_function_is_timed_exactly(clock):
+def test_a_steady_function_is_timed_exactly_and_short_calls_together(clock):
     m = measure(clock.work(3e-3))
     assert m.steady.median == pytest.approx(3e-3)
     assert m.steady.least == pytest.approx(m.steady.most)
     assert m.reached
-
-
-def test_short_calls_are_timed_together(clock):
     m = measure(clock.work(1e-6))
     assert m.steady.calls >= 50
     assert m.steady.median == pytest.approx(1e-6)
@@ -189,20 +182,14 @@ def test_nobody_gains_by_the_place_in_a_round(clock):
     assert ratio.median == pytest.approx(1, abs=0.01)
 
 
-# ------------------------------------------------------------------------------- stages
-
-
 def test_options_of_jit_are_kept():
-    @functools.partial(
-        jax.jit, static_argnums=1, static_argnames="kind", donate_argnames="x"
-    )
     def step(x, n, *, kind="a"):
         assert isinstance(n, int)
         assert isinstance(kind, str)
         return x * n
 
-    x = jnp.ones(10)
-    m = measure(step, x, 3, kind="b", **QUICK)
+    x, static = jnp.ones(10), {"static_argnums": 1, "static_argnames": "kind"}
+    m = measure(jax.jit(step, donate_argnames="x", **static), x, 3, kind="b", **QUICK)
     assert m.name == "step"
     assert not x.is_deleted()
 
@@ -210,9 +197,8 @@ def test_options_of_jit_are_kept():
 def test_a_plain_function_has_no_stages():
     m = measure(lambda x: jnp.sin(x) + 1, jnp.ones(10), **QUICK)
     assert list(m.stages) == ["first", "steady"]
-    with pytest.raises(
-        AttributeError, match="'compile' here; of the stages there are: first, steady"
-    ):
+    says = "'compile' here; of the stages there are: first, steady"
+    with pytest.raises(AttributeError, match=says):
         m.compile  # noqa: B018
     assert m.first.samples == 1
     assert "one call" in repr(m)
@@ -223,9 +209,6 @@ def test_a_jit_that_cannot_be_remade_is_still_timed(monkeypatch):
     m = measure(jax.jit(lambda x: x + 1), 1.0, **QUICK)
     assert list(m.stages) == ["first", "steady"]
     assert "not taken apart" in m.note
-
-
-# --------------------------------------------------------------------------- bad input
 
 
 @pytest.mark.parametrize(("call", "error", "says"), [
@@ -243,12 +226,7 @@ def test_bad_input(call, error, says):
         call()
 
 
-# ------------------------------------------------------------------ what it waits for
-
-
 class Box:
-    """An object that JAX knows nothing of."""
-
     def __init__(self, array):
         self.array = array
 
@@ -282,16 +260,11 @@ def slow_step():
         *(lambda a: {Box(a)}, lambda a: deque([a]), lambda a: lambda: a),
         *(lambda a: functools.partial(jnp.add, a), lambda a: Box(a).method),
     ],
-    ids=[
-        *("attribute", "slots", "nested", "deep", "set", "deque", "closure"),
-        *("partial", "method"),
-    ],
 )
 def test_arrays_in_objects_are_waited_for(wrap):
     step, x = slow_step()
-    c = measure.compare(
-        {"bare": lambda: step(x), "held": lambda: wrap(step(x))}, budget=0.05
-    )
+    both = {"bare": lambda: step(x), "held": lambda: wrap(step(x))}
+    c = measure.compare(both, budget=0.05)
     assert c.ratios["held"].median > 0.1  # without waiting, a hundredth
 
 
@@ -311,9 +284,6 @@ def test_a_body_that_does_not_run_says_so():
     c = measure.compare({"lazy": lambda: lazy(1.0), "list": lambda: [1]}, **QUICK)
     assert "lazy returns a generator" in c.note
     assert not c.reached
-
-
-def test_a_function_as_a_result_says_so():
     note = measure(lambda: lambda x: x, **QUICK).note
     assert "returns a function, which was not called" in note
 
@@ -330,9 +300,6 @@ def test_measure_inside_jit_says_where_it_is():
     assert measure(jnp.sin, 1.0, **QUICK).steady.median > 0
 
 
-# ------------------------------------------------------------------------ where it ends
-
-
 def test_samples_are_spread_over_the_budget(clock):
     moments = []
 
@@ -345,8 +312,6 @@ def test_samples_are_spread_over_the_budget(clock):
     gaps = np.diff(moments)
     assert (gaps > 0.02).sum() >= 9
 
-
-# ------------------------------------------------------------------- cached executables
 
 CACHED = """
 import sys, jax, jax.numpy as jnp
@@ -368,9 +333,6 @@ def test_the_compile_stage_loads_nothing_from_a_cache(tmp_path):
     assert first[0] == "0"
     assert second[0] == "1", "without measure it is loaded"
     assert first[1] == second[1] == "0"
-
-
-# ------------------------------------------------------------------------- plain data
 
 
 @pytest.fixture(scope="module")

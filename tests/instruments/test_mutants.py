@@ -21,17 +21,15 @@ V = jnp.linspace(0.2, 1.0, 6)
 
 
 def _linen():
-    net = linen.Sequential(
-        [linen.Dense(8), linen.LayerNorm(), jnp.tanh, linen.Dense(1)]
-    )
+    layers = [linen.Dense(8), linen.LayerNorm(), jnp.tanh, linen.Dense(1)]
+    net = linen.Sequential(layers)
     params = net.init(jax.random.key(0), X)
     return jax.grad(lambda p, x: net.apply(p, x).sum()), (params, X)
 
 
 def _nnx():
-    graph, state = nnx.split(
-        nnx.MultiHeadAttention(2, 6, decode=False, rngs=nnx.Rngs(0))
-    )
+    net = nnx.MultiHeadAttention(2, 6, decode=False, rngs=nnx.Rngs(0))
+    graph, state = nnx.split(net)
     return lambda state, x: nnx.merge(graph, state)(x[None]).sum(), (state, X)
 
 
@@ -82,12 +80,8 @@ def _optimistix():
     return root, (V,)
 
 
-FUNCTIONS = {
-    name.strip("_"): make
-    for name, make in list(globals().items())
-    if name in ("_linen", "_nnx", "_equinox", "_optax", "_diffrax", "_lineax")
-    or name == "_optimistix"
-}
+MAKERS = (_linen, _nnx, _equinox, _optax, _diffrax, _lineax, _optimistix)
+FUNCTIONS = {make.__name__.strip("_"): make for make in MAKERS}
 
 
 @pytest.mark.parametrize("library", ["linen", "optax"])

@@ -2,6 +2,7 @@
 
 import functools
 import gc
+import operator
 import re
 import textwrap
 import weakref
@@ -32,9 +33,6 @@ def why(log, name="step"):
     return log[name].history[-1].why
 
 
-# ------------------------------------------------------------------------------- counts
-
-
 def test_a_call_that_raises_is_counted_and_the_error_is_the_users():
     @jax.jit
     def step(x):
@@ -46,10 +44,8 @@ def test_a_call_that_raises_is_counted_and_the_error_is_the_users():
         for _ in range(2):
             with pytest.raises(LookupError, match="mine") as caught:
                 step(jnp.ones(3))
-        step(jnp.ones(4))
-        step(jnp.ones(4))
-    assert log["step"].traces == 3
-    assert log["step"].compilations == 1
+        step(jnp.ones(4)), step(jnp.ones(4))
+    assert (log["step"].traces, log["step"].compilations) == (3, 1)
     raised = [trace.raised for trace in log["step"].history]
     assert raised == ["LookupError", "LookupError", None]
     assert log["step"].history[1].why[0].kind == "earlier trace raised"
@@ -81,11 +77,7 @@ def test_ahead_of_time_stages_are_counted():
     assert (log["step"].traces, log["step"].compilations) == (1, 1)
 
 
-# ------------------------------------------------------------------------------ reasons
-
-
 def retraced(first, second):
-    """The reasons for a second call after a first one."""
     step = make_step()
     with watch() as log:
         first(step)
@@ -181,7 +173,6 @@ def test_the_nearest_earlier_trace_is_the_one_compared_with():
 
 
 def moved(*placements):
-    """The record of a function that is called again with its array placed so."""
     step, x = jax.jit(lambda x: x * 2), jnp.ones(4)
     with watch(only=step) as log:
         step(x)
@@ -291,29 +282,20 @@ def test_a_log_keeps_no_function_alive():
 
 
 def test_two_functions_of_one_full_name_are_told_by_their_lines():
-    def make(k):
-        if k:
+    def step(x):
+        return x
 
-            def step(x):
-                return x
+    first = step
 
-        else:
-
-            def step(x):
-                return x + 1
-
-        return jax.jit(step)
+    def step(x):
+        return x + 1
 
     with watch() as log:
-        make(0)(1.0)
-        make(1)(1.0)
+        jax.jit(first)(1.0), jax.jit(step)(1.0)
     with pytest.raises(KeyError) as caught:
         log["step"]
     places = re.findall(r"\(test_watch.py:(\d+)\)", str(caught.value))
     assert len(set(places)) == 2
-
-
-# ------------------------------------------------------------------ what a reason says
 
 
 class Plain:
@@ -350,9 +332,6 @@ def test_only_what_differs_is_said():
     assert re.search(r"another \S+ of test_watch.py:\d+ than", static_reason(*made))
     pair = static_reason((1, ("a", 2)), (1, ("a", 3)))
     assert pair == "config[1][1] was 2, now 3"
-
-
-# ------------------------------------------------------------------------------- where
 
 
 def test_the_call_that_caused_a_retrace():
@@ -398,8 +377,6 @@ def test_max_traces_raises_in_the_call_before_the_body_runs():
             step(jnp.ones(7))
     assert caught.value.reasons[0].kind == "new shape"
 
-
-# ------------------------------------------------------------ what must stay as it was
 
 PROGRAM = """
 import sys, re, logging, io, pathlib, tempfile
@@ -451,9 +428,6 @@ def test_watching_changes_nothing_that_jax_shows(tmp_path):
     assert shown["watched"] == shown["plain"]
 
 
-# -------------------------------------------------------------------- forms and doors
-
-
 def test_methods_and_partials():
     class Model:
         def __init__(self):
@@ -498,7 +472,7 @@ def test_a_lens_under_a_running_watch():
     assert len(_events._listeners) == 0
 
 
-def test_two_logs_at_once():
+def test_two_logs_at_once_and_one_of_hits_alone():
     step = make_step()
     with watch() as outer:
         step(1.0)
@@ -506,11 +480,6 @@ def test_two_logs_at_once():
             step(1)
         step(jnp.ones(3))
     assert (outer["step"].traces, inner["step"].traces) == (3, 1)
-
-
-def test_a_function_that_only_hit_the_cache():
-    step = make_step()
-    step(1.0)
     with watch() as log:
         step(1.0)
     assert log[step].traces == 0
@@ -518,8 +487,6 @@ def test_a_function_that_only_hit_the_cache():
 
 
 def test_builtin_functions_are_told_apart():
-    import operator
-
     with watch() as log:
         jax.jit(operator.add)(1.0, 2.0)
         jax.jit(operator.mul)(1.0, 2.0)
@@ -602,9 +569,6 @@ def test_arguments_that_do_not_fit_are_the_users_error():
     assert log.compilations == 0
 
 
-# ----------------------------------------------------------------- what it leaves
-
-
 def test_a_forgotten_log_stops_by_itself():
     log = watch()
     known = len(_events._listeners)
@@ -634,9 +598,6 @@ def test_a_fault_of_ours_does_not_fail_the_users_call(monkeypatch):
         assert step(2.0)[0] == 2.0
 
 
-# ----------------------------------------------------------------------- how it looks
-
-
 def test_the_table_as_text():
     step = make_step()
     with watch(only=[step]) as log:
@@ -664,7 +625,7 @@ def test_a_long_history_is_cut():
     assert "and 12 more" in log._repr_html_()
 
 
-def test_html_escapes():
+def test_html_escapes_and_an_empty_log_says_so():
     @functools.partial(jax.jit, static_argnames="mode")
     def step(x, mode):
         return x
@@ -678,9 +639,6 @@ def test_html_escapes():
     assert 'class="ja-table"' in shown
     assert "html[data-theme=dark] .ja-table" in shown
     assert "prefers-color-scheme:dark" in shown
-
-
-def test_an_empty_log():
     with watch() as log:
         pass
     assert repr(log) == "nothing traced or compiled"

@@ -21,7 +21,6 @@ PAGES = [page for page in PAGES if page not in MOVED]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark everything in this folder as being about the finished site."""
     for item in items:
         if HERE in item.path.parents:
             item.add_marker("site")

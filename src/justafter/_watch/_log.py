@@ -450,7 +450,7 @@ class Log(_table.Shown, Mapping[str, Record]):
     _to_left = frozenset({0, 3})
 
     def _parts(self) -> tuple[str, list[_table.Row], list[str]]:
-        return parts(self)
+        return parts(self.records, self.eager)
 
     def _fixed(self, head: _table.Row) -> Sequence[int]:
         return range(len(head))

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from .. import _table
 
 if TYPE_CHECKING:
-    from ._log import Log
     from ._record import Record, Trace
 
 # Reasons of a compilation that belongs to no trace.
@@ -73,21 +72,21 @@ def _row(name: str, records: Sequence[Record]) -> _Row:
     return (name, traces, compiled, ", ".join(words)), history
 
 
-def _rows(log: Log) -> list[_Row]:
+def _rows(records: Sequence[Record], eager: Counter[str]) -> list[_Row]:
     """One row a function; one for all functions of a library; one for the rest."""
-    names = named(log.records)
+    names = named(records)
     rows = [_row(name, [one]) for name, one in names.items() if not one.library]
-    for library in dict.fromkeys(one.library for one in log.records if one.library):
+    for library in dict.fromkeys(one.library for one in records if one.library):
         group = {name: one for name, one in names.items() if one.library == library}
         title = f"{library}: {len(group)} functions"
         rows.append(
             _row(title if len(group) > 1 else next(iter(group)), [*group.values()])
         )
-    if log.eager:
-        common = sorted(log.eager.items(), key=lambda item: (-item[1], item[0]))
+    if eager:
+        common = sorted(eager.items(), key=lambda item: (-item[1], item[0]))
         words = ", ".join(f"{name} ×{count}" for name, count in common[:5])
         words += f" and {len(common) - 5} more" if len(common) > 5 else ""
-        rows.append((("eager operations", "", str(log.eager.total()), words), []))
+        rows.append((("eager operations", "", str(eager.total()), words), []))
     return rows
 
 
@@ -104,9 +103,14 @@ def _listed(name: str, history: Sequence[Trace]) -> list[str]:
     return [*lines, *[f"  and {left} more"] * (left > 0)]
 
 
-def parts(log: Log) -> tuple[str, list[_table.Row], list[str]]:
-    """A title, the rows, and below them the traces of each function."""
-    if not (rows := _rows(log)):
+def parts(
+    records: Sequence[Record], eager: Counter[str]
+) -> tuple[str, list[_table.Row], list[str]]:
+    """A title, the rows, and below them the traces of each function.
+
+    `eager` counts the operations that ran outside of compiled functions.
+    """
+    if not (rows := _rows(records, eager)):
         return "nothing traced or compiled", [], []
     below = [line for cells, traces in rows for line in _listed(cells[0], traces)]
     return "", [_HEAD, *(cells for cells, _ in rows)], below

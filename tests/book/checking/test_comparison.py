@@ -20,6 +20,7 @@ from executed_book.checking.comparison import same_output
         ("at <cell 3>:2", "at program.py:12"),
         ("x @ w   L7   k2  1 MFLOPs", "x @ w  L11   k2  1 MFLOPs"),
         ("Cell In[3], line 2", 'File "/a/b.py", line 9, in <module>'),
+        *((text, text) for text in ("x 1.0000001\nx 1.0000000", "a\na\n", "nan\ninf")),
     ],
 )
 def test_outputs_that_are_the_same(expected, got):
@@ -56,11 +57,7 @@ def test_a_difference_has_its_line_and_what_stands_there():
     found = same_output("a\n1.0\nb\nc\n2.0", "a\n1.0000001\nx\nc\n2.0")
     assert str(found) == "output line 3\n  expected | b\n  got      | x"
     found = same_output("a", "a\nb\nc")
-    assert str(found).split("\n")[1:] == [
-        "  expected | (nothing)",
-        "  got      | b",
-        "           | c",
-    ]
+    assert str(found).endswith("  expected | (nothing)\n  got      | b\n           | c")
 
 
 @pytest.mark.parametrize(
@@ -81,11 +78,6 @@ def test_texts_of_thousands_of_lines_are_compared_in_a_moment():
     lines = [f"{i} {i * 0.5}" for i in range(5_000)]
     found = same_output("\n".join(lines), "\n".join([*lines[:9], "new", *lines[9:]]))
     assert (found.line, found.got) == (10, "new")
-
-
-@pytest.mark.parametrize("text", ["x 1.0000001\nx 1.0000000", "a\na\n", "", "nan\ninf"])
-def test_a_text_is_the_same_as_itself(text):
-    assert same_output(text, text) is None
 
 
 def test_how_far_numbers_may_be_apart_is_a_matter_of_the_expected_one():

@@ -15,7 +15,7 @@ from executed_book.checking.stored import (
 )
 from executed_book.model import Cell
 
-from ..conftest import FRONT, TinyBook, copy_of, new_book
+from ..conftest import FRONT, TinyBook, copy_of, new_book, on_a_device
 from ..made import CPU, GPU, chapter, executed, gave, shown
 
 ON_CPU = FRONT.replace("---\n\n", "executed_book: {platform: cpu}\n---\n\n")
@@ -42,7 +42,7 @@ def recorded_once(tmp_path_factory: pytest.TempPathFactory) -> TinyBook:
     )
     book.index("one", "here")
     book.done("pin")
-    book.done_on_a_device("record")
+    book.done("record", **on_a_device())
     return book
 
 
@@ -82,9 +82,6 @@ def test_a_record_of_a_page_that_is_gone_is_listed(recorded):
     recorded.index("here")
     recorded.done("pin")
     assert "one, which is no page that was executed" in recorded.built()
-
-
-# -- one page at a time
 
 
 def stored(source: str, text: str = "2", **fields) -> StoredCell:

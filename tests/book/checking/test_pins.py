@@ -4,16 +4,9 @@ import dataclasses
 
 import pytest
 
+from executed_book.checking import stored
 from executed_book.checking.pins import check_pins
-from executed_book.checking.stored import (
-    Part,
-    StoredCell,
-    StoredPage,
-    accepted_page,
-    outputs_text,
-    stored_path,
-    write_page,
-)
+from executed_book.checking.stored import StoredPage, accepted_page, stored_path
 from executed_book.model import Cell, Value, ValueResult
 
 from ..conftest import copy_of, new_book
@@ -22,7 +15,6 @@ from ..made import CPU, chapter, executed, gave, printed, shown
 
 @pytest.fixture(scope="module")
 def pinned_once(tmp_path_factory):
-    """A tiny book with its outputs pinned."""
     book = new_book(tmp_path_factory.mktemp("pinned"))
     (book.root / "outputs" / "cells").mkdir(parents=True)
     book.index("one")
@@ -92,17 +84,13 @@ def test_what_differs_fails_at_its_line(pinned, changes):
         assert [word for word in words if word not in said] == []
 
 
-# -- one run at a time
-
-
-def pin(source: str, text: str = "", varies: bool = False) -> StoredCell:
-    return StoredCell(source, (Part(text),) if text else (), varies)
+def pin(source: str, text: str = "", varies: bool = False) -> stored.StoredCell:
+    return stored.StoredCell(source, (stored.Part(text),) if text else (), varies)
 
 
 def told(folder, made, *results, pinned=(), spoilt=()):
-    """What is wrong with a run of cells whose outputs these pins are."""
     page = pinned if isinstance(pinned, StoredPage) else StoredPage(CPU, tuple(pinned))
-    write_page(page, stored_path(folder, CPU.jax, "one"))
+    stored.write_page(page, stored_path(folder, CPU.jax, "one"))
     errors = check_pins(executed(made, *results), folder, spoilt)
     return [f"{error.line}: {error.message}" for error in errors]
 
@@ -139,25 +127,19 @@ def test_what_varies_is_pinned_without_its_output(tmp_path):
 def test_cells_that_are_gone_are_told_once_nothing_else_is(tmp_path):
     pins = [pin("x", "1"), pin("gone", "2")]
     run = chapter("x"), gave(shown("1"))
-    assert told(tmp_path, *run, pinned=pins) == [
-        "1: 1 pinned cells are no longer on the page"
-    ]
+    said = "1: 1 pinned cells are no longer on the page"
+    assert told(tmp_path, *run, pinned=pins) == [said]
     changed = chapter("y"), gave(shown("1"))
-    assert told(tmp_path, *changed, pinned=pins) == [
-        "10: cell 1 is new or has changed since its output was pinned"
-    ]
+    said = "10: cell 1 is new or has changed since its output was pinned"
+    assert told(tmp_path, *changed, pinned=pins) == [said]
 
 
-def test_a_chapter_that_ended_early_misses_no_pins(tmp_path):
-    pins = [pin("x", "1"), pin("y", "2")]
-    assert told(tmp_path, chapter("x", "y"), gave(shown("1")), pinned=pins) == []
-
-
-def test_cells_that_failed_are_not_compared(tmp_path):
+def test_cells_that_failed_or_did_not_run_are_not_compared(tmp_path):
     run = chapter("x", "y"), gave(shown("7")), gave(shown("2"))
     pins = [pin("x", "1"), pin("y", "2")]
     assert len(told(tmp_path, *run, pinned=pins)) == 1
     assert told(tmp_path, *run, pinned=pins, spoilt={1}) == []
+    assert told(tmp_path, chapter("x", "y"), gave(shown("1")), pinned=pins) == []
 
 
 @pytest.mark.parametrize(
@@ -172,21 +154,19 @@ def test_cells_that_failed_are_not_compared(tmp_path):
 def test_which_accepted_outputs_are_compared(tmp_path, accepted, compared):
     for jax, text in accepted.items():
         page = StoredPage(dataclasses.replace(CPU, jax=jax), (pin("x", text),))
-        write_page(page, stored_path(tmp_path, jax, "one"))
-    recorded = StoredPage(
-        dataclasses.replace(CPU, jax="0.999", date="2001-02-03"), (pin("x", "other"),)
-    )
-    write_page(recorded, stored_path(tmp_path, "0.999", "one"))
-    assert (
-        list(check_pins(executed(chapter("x"), gave(shown(compared))), tmp_path)) == []
-    )
-    assert list(check_pins(executed(chapter("x"), gave(shown("1"))), tmp_path))
+        stored.write_page(page, stored_path(tmp_path, jax, "one"))
+    newer = dataclasses.replace(CPU, jax="0.999", date="2001-02-03")
+    recorded = StoredPage(newer, (pin("x", "other"),))
+    stored.write_page(recorded, stored_path(tmp_path, "0.999", "one"))
+    for text, count in ((compared, 0), ("1", 1)):
+        ran = executed(chapter("x"), gave(shown(text)))
+        assert len(list(check_pins(ran, tmp_path))) == count
 
 
 def test_a_file_that_was_cut_is_named(tmp_path):
     path = stored_path(tmp_path, CPU.jax, "one")
     path.parent.mkdir()
-    text = outputs_text(StoredPage(CPU, (pin("x", "1"), pin("y", "2"))))
+    text = stored.outputs_text(StoredPage(CPU, (pin("x", "1"), pin("y", "2"))))
     older = stored_path(tmp_path, "0.0.1", "one")
     older.parent.mkdir()
     older.write_text(text)

@@ -1,20 +1,18 @@
 """Sentences that name their checks: what is refused, what is counted, what is shown."""
 
 import json
+import re
 from pathlib import Path
 
-from executed_book.checking.receipts import (
-    Counts,
-    check_failing,
-    count_claims,
-    unbound,
-)
+import pytest
+
+from executed_book.checking.receipts import Counts, check_failing, count_claims, unbound
 from executed_book.model import Cell, Sentence
 from executed_book.reading.chapters import Reading, read_page
 from executed_book.running.store import Store
 from executed_book.settings import Settings
 
-from ..conftest import FRONT, TinyBook
+from ..conftest import FRONT
 from ..made import chapter
 
 PAGE = """
@@ -37,28 +35,19 @@ assert (squares[1:] == np.arange(1, 9, 2).cumsum()).all()
 """
 
 
-def write(book: TinyBook, text: str) -> None:
+def write(book, text):
     book.page("squares", f"{FRONT}# Squares\n{text}")
     book.index("squares")
 
 
-def configure(book: TinyBook, *lines: str) -> None:
-    path = book.root / "conf" / "conf.py"
-    path.write_text("\n".join([path.read_text(), *lines]) + "\n")
-
-
-def refusal(book: TinyBook, text: str) -> str:
+def refusal(book, text):
     write(book, text)
-    output = book.refused("execute")
-    return output
+    return book.refused("execute")
 
 
-def line_of(book: TinyBook, words: str) -> int:
+def line_of(book, words):
     text = (book.root / "docs" / "squares.md").read_text()
     return text[: text.index(words)].count("\n") + 1
-
-
-# -- what is refused
 
 
 def test_each_mark_that_is_wrong_is_told_at_its_line(book):
@@ -95,20 +84,18 @@ def test_a_check_may_announce_a_failure_and_rules_may_be_left_out(book):
     text = PAGE.replace("assert (", "label = 'odd'\nassert label == 'odd'\nassert (")
     raises = ':check: seven\n:raises: "IndexError: out of bounds"\nsquares[7]'
     write(book, f"{text}\n```{{code-cell}}\n{raises}\n```\n")
-    configure(book, 'executed_book_rules = ["noise"]')
+    book.configure('executed_book_rules = ["noise"]')
     book.executed()
 
 
 def test_a_check_that_fails_names_its_sentences(book):
     output = refusal(book, PAGE.replace("cumsum()", "cumsum() + 1"))
-    line = line_of(book, "assert (")
-    assert f"squares.md:{line}: cell 2 raised AssertionError" in output
-    first, second = line_of(book, "Every square"), line_of(book, "- Squares grow")
-    assert f"line {first}, “Every square is a sum of odd numbers.”" in output
-    assert f"line {second}, “Squares grow.”" in output
-
-
-# -- what is counted
+    for words, line, said in (
+        ("assert (", "squares.md:{}: ", "cell 2 raised AssertionError"),
+        ("Every square", "line {}, ", "“Every square is a sum of odd numbers.”"),
+        ("- Squares grow", "line {}, ", "“Squares grow.”"),
+    ):
+        assert line.format(line_of(book, words)) + said in output
 
 
 LOOSE = """
@@ -126,16 +113,14 @@ CLAIMS = 'executed_book_claims = {"under": ["What to remember"]}'
 
 def test_unbound_claims_are_listed_and_counted(book):
     write(book, PAGE + LOOSE)
-    configure(book, CLAIMS)
-    book.page(
-        "terms", ":orphan:\n\n# Terms\n\n```{glossary}\nevery\n  All of it.\n```\n"
-    )
+    book.configure(CLAIMS)
+    terms = "```{glossary}\nevery\n  All of it.\n```\n"
+    book.page("terms", f":orphan:\n\n# Terms\n\n{terms}")
     output = book.done("claims")
     one, half = line_of(book, "A number has"), line_of(book, "- Squares of halves")
-    listed = [line for line in output.splitlines() if line.startswith("docs")]
     sentence = f"docs/squares.md:{one}: no check holds this sentence:"
     line = f"docs/squares.md:{half}: no check holds this line:"
-    assert listed == [
+    assert re.findall("^docs.*", output, re.M) == [
         f"{sentence} “A number has only one square.”",
         f"{line} “Squares of halves are quarters.”",
     ]
@@ -146,28 +131,21 @@ def test_unbound_claims_are_listed_and_counted(book):
 
 def test_unbound_claims_are_errors_on_pages_that_are_bound(book):
     write(book, PAGE + LOOSE)
-    configure(book, CLAIMS, 'executed_book_bound = ["squ*"]')
+    book.configure(CLAIMS, 'executed_book_bound = ["squ*"]')
     output = book.refused("execute")
     line = line_of(book, "A number has")
     assert f"squares.md:{line}: no check holds this sentence" in output
     assert "{no-check}`definition`" in output
 
 
-def test_marks_in_a_notebook_are_read(tmp_path: Path):
-    cell = {
-        "cell_type": "markdown",
-        "metadata": {},
-        "source": "One.\n\nAll. {check}`a`",
-    }
+def test_marks_in_a_notebook_are_read(tmp_path):
+    cell = {"cell_type": "markdown", "source": "One.\n\nAll. {check}`a`"}
     plain = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell]}
     page = tmp_path / "page.ipynb"
     page.write_text(json.dumps(plain, indent=1))
     reading = read_page(page, Settings(tmp_path, tmp_path))
     assert [s.checks for s in reading.sentences] == [(), ("a",)]
     assert reading.sentences[1].line == reading.sentences[0].line + 2
-
-
-# -- what is shown
 
 
 def test_ticks_and_checks_link_to_each_other(book):
@@ -202,36 +180,31 @@ def test_pages_quote_the_counts_and_follow_them(book):
     assert "'x' was not computed: values stand in the" in output
 
 
-# -- one page at a time
-
-
-def page(*sentences: Sentence, cells: tuple[Cell, ...] = (), text: str = "one"):
-    """The text of a page, and the chapter that it may be of."""
+def page(*sentences, cells=(), text="one"):
     made = chapter(*cells, sentences=sentences)
     settings = Settings(Path("docs"), Path("kept"))
-    reading = Reading(Path(f"docs/{text}.md"), settings, made, sentences)
-    return reading
+    return Reading(Path(f"docs/{text}.md"), settings, made, sentences)
 
 
-def failing(tmp_path: Path, *cells: Cell) -> list[tuple[int, str]]:
-    store = Store(tmp_path / "kept", tmp_path)
-    found = [
-        [(e.line, e.message) for e in check_failing(page(cells=cells), store)]
-        for _ in range(2)
-    ]
-    assert found[0] == found[1], "what is kept is what was found"
-    return found[0]
-
-
-def test_a_check_holds_something(tmp_path):
-    named, tagged = {"check": "a"}, {"tags": frozenset({"check"})}
-    nothing = "cell 1 is a check, and nothing in it can fail"
-    assert failing(tmp_path, Cell(1, "x = 1", 5, **named)) == [(5, nothing)]
-    assert failing(tmp_path, Cell(1, "x = 1", 5, **tagged)) == [(5, nothing)]
-    assert failing(tmp_path, Cell(1, "x", 5, raises="E: a", **named)) == []
-    assert failing(tmp_path, Cell(1, "x", 5, warns="W", **named)) == []
-    assert failing(tmp_path, Cell(1, "x", 5, is_skipped=True, **named)) == []
-    assert failing(tmp_path, Cell(1, "x = 1", 5)) == []
+@pytest.mark.parametrize(
+    ("fields", "count"),
+    [
+        ({"check": "a"}, 1),
+        ({"tags": frozenset({"check"})}, 1),
+        ({"check": "a", "raises": "E: a"}, 0),
+        ({"check": "a", "warns": "W"}, 0),
+        ({"check": "a", "is_skipped": True}, 0),
+        ({}, 0),
+    ],
+)
+def test_a_check_holds_something(tmp_path, fields, count):
+    made, store = (
+        page(cells=(Cell(1, "x = 1", 5, **fields),)),
+        Store(tmp_path, tmp_path),
+    )
+    nothing = [(5, "cell 1 is a check, and nothing in it can fail")] * count
+    for _ in range(2):  # what is kept is what was found
+        assert [(e.line, e.message) for e in check_failing(made, store)] == nothing
 
 
 def test_what_was_found_is_kept_until_a_cell_changes(tmp_path, monkeypatch):
@@ -240,7 +213,7 @@ def test_what_was_found_is_kept_until_a_cell_changes(tmp_path, monkeypatch):
     assert len(list(check_failing(first, store))) == 1
     asked = []
 
-    def noting(sources: list[str]) -> list[list[object]]:
+    def noting(sources):
         asked.append(sources)
         return [[] for _ in sources]
 

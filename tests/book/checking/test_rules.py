@@ -14,12 +14,8 @@ from ..made import chapter, executed, gave, printed, raised, shown
 
 
 def wrong(cell: Cell | str, result: CellResult, *rules: str, **run: Any) -> list[str]:
-    """What is wrong with a chapter of one cell."""
     errors = check_run(executed(chapter(cell), result, **run), rules)
     return [f"{e.line}: {e.message}\n{e.hint}" for e in errors]
-
-
-# -- failures
 
 
 def needing(**needs: set[int]) -> Any:
@@ -67,9 +63,6 @@ def test_the_announcement_of_a_failure(message, said):
     assert announcement("raises", failure) == said
 
 
-# -- announced failures and warnings
-
-
 @pytest.mark.parametrize(
     "said", ["ValueError: bad", "ValueError: a", "builtins.ValueError: bad"]
 )
@@ -87,9 +80,6 @@ def test_an_announced_warning_is_looked_for_whatever_the_rules():
     assert "announces the warning 'UserWarning: care' and gives none\ndrop" in told
     [told] = wrong(Cell(1, "x", 5, warns="UserWarning: not"), WARNED)
     assert "and gives another\nwrite :warns: " in told
-
-
-# -- what may not stand on a page
 
 
 @pytest.mark.parametrize(
@@ -124,15 +114,13 @@ def test_no_noise(text):
 def test_noise_is_looked_for_in_all_that_is_shown_and_shown_with_its_line():
     noise = "an <A at 0x7f00123456>"
     failing = {"output_type": "error", "traceback": ["Traceback", noise]}
-    for one in (
-        gave(shown("x", html=f"<b>\n{noise}\n</b>")),
-        gave(failing),
-        gave(values=(ValueResult(noise),)),
+    value = Cell(1, "x", 10, values=(Value("value", "x", 12),))
+    for cell, result in (
+        ("x", gave(shown("x", html=f"<b>\n{noise}\n</b>"))),
+        ("x", gave(failing)),
+        (value, gave(values=(ValueResult(noise),))),
     ):
-        values = tuple(Value("value", "x", 12) for _ in one.values)
-        errors = check_run(
-            executed(chapter(Cell(1, "x", 10, values=values)), one), ["noise"]
-        )
+        errors = check_run(executed(chapter(cell), result), ["noise"])
         assert [error.detail for error in errors] == [noise]
 
 

@@ -29,24 +29,20 @@ def test_the_command_line_wins(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "words", "way_out"),
+    ("text", "line", "words"),
     [
-        ("1 / 0", 1, "ZeroDivisionError: division by zero", "correct that line"),
-        ("x = (", 1, "'(' was never closed", "correct that line"),
-        ("\nx = y", 2, "NameError: name 'y' is not defined", "correct that line"),
-        ("def f():\n    y\n\nf()", 2, "NameError: name 'y'", "correct that line"),
-        ("\nimport no_such", 2, "ModuleNotFoundError: No module", "brings no_such"),
-        ("import sys\nsys.exit(3)", 2, "SystemExit: 3", "correct that line"),
-        (
-            "import sys\nsys.path.append('.')\nimport broken",
-            *(3, "SyntaxError: invalid syntax (broken.py, line 1)", "that line"),
-        ),
+        ("\nx = (", 2, "'(' was never closed"),
+        ("\nx = y", 2, "NameError: name 'y' is not defined"),
+        ("def f():\n    y\n\nf()", 2, "NameError: name 'y'"),
+        ("\nimport no_such", 2, "ModuleNotFoundError: No module"),
+        ("import sys\nsys.exit(3)", 2, "SystemExit: 3"),
+        ("\n\nimport broken", 3, "SyntaxError: invalid syntax (broken.py, line 1)"),
     ],
 )
 def test_a_conf_that_cannot_be_read_is_told_at_its_line(
-    tmp_path, monkeypatch, text, line, words, way_out
+    tmp_path, monkeypatch, text, line, words
 ):
-    monkeypatch.syspath_prepend(tmp_path)  # puts back what `conf.py` adds
+    monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "broken.py").write_text("in = 3")
     with pytest.raises(PageError) as caught:
         read(tmp_path, text)
@@ -54,4 +50,5 @@ def test_a_conf_that_cannot_be_read_is_told_at_its_line(
     assert (error.path.name, error.line) == ("conf.py", line)
     assert words in error.message
     assert "\n" not in error.message
+    way_out = "brings no_such" if "no_such" in text else "correct that line"
     assert way_out in error.hint

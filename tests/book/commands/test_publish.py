@@ -1,11 +1,9 @@
 """What the exchange of a site replaces, and what it leaves alone."""
 
 import filecmp
-import hashlib
 import os
 import shutil
 import threading
-from pathlib import Path
 
 import pytest
 
@@ -13,25 +11,23 @@ from executed_book.commands import publish
 from executed_book.commands.publish import MARK, Site, foreign_files, write_mark
 from executed_book.errors import BookError
 
-from ..conftest import TinyBook
+from ..conftest import new_book
 
 
-def tree(root: Path) -> dict[str, str]:
-    """Everything below a folder, each file with the digest of its content."""
-    found = {}
-    for path in sorted(root.rglob("*")):
-        if path.is_file() and not path.is_symlink():
-            found[str(path)] = hashlib.sha256(path.read_bytes()).hexdigest()
-        else:
-            found[str(path)] = str(path.readlink()) if path.is_symlink() else "folder"
-    return found
+def tree(root):
+    """What lies below a folder: links with their targets, files with their bytes."""
+    return {
+        path: (
+            path.is_symlink() and path.readlink(),
+            path.is_file() and path.read_bytes(),
+        )
+        for path in root.rglob("*")
+    }
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> TinyBook:
+def project(tmp_path):
     """A book in a checkout of its own, beside another checkout."""
-    from ..conftest import new_book
-
     book = new_book(tmp_path / "project")
     book.index("one")
     book.chapter("one", "print('ran')")
@@ -72,8 +68,7 @@ def test_what_no_build_made_is_not_replaced(project, output, reason):
 
 
 def test_an_output_among_excluded_files_is_fine(project):
-    conf = project.root / "conf" / "conf.py"
-    conf.write_text(conf.read_text() + 'exclude_patterns = ["_build"]\n')
+    project.configure('exclude_patterns = ["_build"]')
     project.done("build", "--output", "docs/_build/html")
     said = project.done("build", "--output", "docs/_build/html")
     assert "1 unchanged" in said, "what it wrote is not taken for a page"
@@ -108,14 +103,13 @@ def test_a_work_folder_of_somebody_elses_is_left_alone(book):
     assert (work / "thesis.txt").read_text() == "mine"
 
 
-def working(output: Path) -> Site:
-    """The place of a site at which a build is at work."""
+def working(output):
     site = Site(output)
     with site.work_alone():
         return site
 
 
-def made_site(folder: Path, text: str) -> Path:
+def made_site(folder, text):
     folder.mkdir(parents=True)
     (folder / "index.html").write_text(text)
     return folder
@@ -127,7 +121,7 @@ def test_there_is_no_moment_without_a_site(tmp_path):
     others = [made_site(tmp_path / text, text) for text in ("other", "another")]
     missing, stop = [], threading.Event()
 
-    def look() -> None:
+    def look():
         while not stop.is_set():
             try:
                 (site.output / "index.html").read_bytes()
@@ -188,14 +182,13 @@ def test_a_disk_that_is_full_while_copying_leaves_nothing_half_done(
     site = working(tmp_path / "html")
     site.publish(made_site(tmp_path / "one", "one"))
 
-    def full(source: Path, target: Path, **_: object) -> None:
+    def full(source, target, **_):
         target.mkdir()
         raise shutil.Error([("a", "b", "[Errno 28] No space left on device: 'b'")])
 
     monkeypatch.setattr(publish.shutil, "copytree", full)
-    with pytest.raises(
-        BookError, match="No space left on device: 'b'; the old site stands"
-    ):
+    said = "No space left on device: 'b'; the old site stands"
+    with pytest.raises(BookError, match=said):
         site.publish(made_site(tmp_path / "two", "two"))
     assert (site.output / "index.html").read_text() == "one"
     assert [path.name for path in site.work.iterdir()] == ["lock"]

@@ -17,22 +17,16 @@ from ..running.test_stderr import RUNTIME_LINES
 CELLS = (
     "import jax\nimport jax.numpy as jnp",  # 1
     "print('the same everywhere')",  # 2
-    (  # 3: the device's own
-        ":tags: [device]\nprint(jax.devices()[0].device_kind)\n"
-        "assert jax.devices()[0].device_kind"
-    ),
-    (  # 4: raises there
-        "def doomed(x):\n    return x * 2\n\nresult = jax.jit(doomed)(jnp.arange(3.0))"
-    ),
+    # 3: the device's own
+    ":tags: [device]\nkind = jax.devices()[0].device_kind\nprint(kind)\nassert kind",
+    # 4: raises there
+    "def doomed(x):\n    return x * 2\n\nresult = jax.jit(doomed)(jnp.arange(3.0))",
     "print(result)",  # 5: needs it
-    "print(jax.default_backend() == 'cpu')",  # 6: another one there
-    (  # 7: stderr of its own there
-        "import os\nif jax.default_backend() != 'cpu':\n    _ = os.write(2, b'mine\\n')"
-    ),
-    (  # 8: raises another there
-        ':raises: "ValueError: no"\nif jax.default_backend() == "cpu":\n'
-        '    raise ValueError("no")\nraise ValueError("a different one")'
-    ),
+    "here = jax.default_backend() == 'cpu'\nprint(here)",  # 6: another one there
+    # 7: stderr of its own there
+    "import os\nif not here:\n    _ = os.write(2, b'mine\\n')",
+    # 8: raises another there
+    ':raises: "ValueError: no"\nraise ValueError("no" if here else "a different one")',
     "print(1 + 1)",  # 9
 )
 
@@ -63,19 +57,16 @@ def pinned(pinned_once: TinyBook, tmp_path: Path) -> TinyBook:
 
 
 @pytest.fixture(scope="module")
-def partly(pinned_once: TinyBook, tmp_path_factory) -> tuple[TinyBook, int, str]:
+def partly(pinned_once: TinyBook, tmp_path_factory) -> tuple[TinyBook, str]:
     """The book recorded where one cell raises, and the runtime logs."""
     book = copy_of(pinned_once, tmp_path_factory.mktemp("partly"))
     words = "INTERNAL: the device fell over\nand more"
-    status, output = book.run_on_a_device(
-        "record", stderr=LINE, raises=["doomed", words]
-    )
-    return book, status, output
+    device = on_a_device(stderr=LINE, raises=["doomed", words])
+    return book, book.refused("record", **device)
 
 
 def test_what_can_be_recorded_is_and_the_rest_is_told(partly):
-    book, status, output = partly
-    assert status == 1, "something failed"
+    book, output = partly
     assert rows(output) == {"one": [5, 3, 1, 3], "two": [2, 2, 0, 0]}
     cells = read_outputs(book.stored("one", "pretend")).cells
     assert [n for n, cell in enumerate(cells, 1) if cell.failed] == [4, 5, 7, 8]
@@ -91,7 +82,7 @@ def test_what_can_be_recorded_is_and_the_rest_is_told(partly):
 
 
 def test_what_the_runtime_logged_is_no_output(partly):
-    book, _, _ = partly
+    book, _ = partly
     for path in book.stored("one", "pretend").parent.iterdir():
         assert "buffer_comparator" not in path.read_text()
 
@@ -99,17 +90,15 @@ def test_what_the_runtime_logged_is_no_output(partly):
 def test_all_is_well_where_nothing_fails(pinned):
     pinned.chapter("one", *CELLS[:6], CELLS[8])
     pinned.done("pin")
-    output = pinned.done_on_a_device("record")
+    output = pinned.done("record", **on_a_device())
     assert rows(output)["one"] == [7, 5, 1, 0]
-    built, text = pinned.run_on_a_device("build", "--output", "_build/pretend")
-    assert built == 0, text
+    pinned.done("build", "--output", "_build/pretend", **on_a_device())
 
 
 def test_a_cell_that_ends_the_process_costs_its_chapter(pinned):
-    status, output = pinned.run_on_a_device("record", ends="doomed")
-    assert status == 1
+    output = pinned.refused("record", **on_a_device(ends="doomed"))
     assert not pinned.stored("one", "pretend").exists()
-    assert "line 24: killed its process (SIGABRT)" in output
+    assert "line 25: killed its process (SIGABRT)" in output
     assert rows(output) == {"one": [0, 0, 0, 1], "two": [2, 2, 0, 0]}
 
 
@@ -124,11 +113,7 @@ def test_an_interruption_leaves_the_records_of_the_chapters_that_were_done(pinne
     assert rows(output)["a"] == [2, 0, 2, 0], "nothing is pinned of it"
 
 
-# -- another JAX than the accepted outputs'
-
-
 def with_jax(path: Path, jax: str) -> None:
-    """Let a file of outputs be of another JAX."""
     other = path.parents[1] / path.parent.name.replace(version("jax"), jax) / path.name
     other.parent.mkdir(exist_ok=True)
     other.write_text(path.read_text().replace(version("jax"), jax))
@@ -146,7 +131,7 @@ def recorded_once(pinned_once: TinyBook, tmp_path_factory) -> TinyBook:
         ":tags: [device]\nprint(jax.devices()[0].device_kind)\nassert jax",
     )
     book.done("pin")
-    output = book.done_on_a_device("record", "--only", "one")
+    output = book.done("record", "--only", "one", **on_a_device())
     assert list(rows(output)) == ["one"]
     with_jax(book.stored("one", "pretend"), "0.9.9")
     return book
@@ -188,9 +173,6 @@ def test_modules_are_found_below_a_folder_that_is_named_from_here(book):
     # It starts afresh, in a folder of its own.
     book.chapter("two", "import os\nos.environ['JAX_A'] = '1'", "import mine")
     book.executed(PYTHONPATH="src")
-
-
-# -- one step at a time
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """The page of what other releases change: from stored files."""
 
 import dataclasses
-from pathlib import Path
 
 import pytest
 
@@ -12,25 +11,18 @@ from executed_book.checking.stored import (
     stored_path,
     write_page,
 )
-from executed_book.commands.releases import (
-    Change,
-    Release,
-    compare,
-    releases_page,
-)
-from executed_book.model import Provenance
+from executed_book.commands.releases import Change, Release, compare, releases_page
 
-from ..conftest import TinyBook
 from ..made import CPU, chapter
 
 OTHER = dataclasses.replace(CPU, jax="0.11.2", date="2001-02-03")
 
 
-def changed(number: int, old: str, new: str) -> Change:
+def changed(number, old, new):
     return Change("a", number, "f()", new=new, old=old)
 
 
-def release(jax: str, *changes: Change) -> Release:
+def release(jax, *changes):
     return Release("2", dataclasses.replace(OTHER, jax=jax), 9, {"a": "A"}, [*changes])
 
 
@@ -38,8 +30,7 @@ def test_fences_inside_outputs_stay_inside():
     page = releases_page([release("1", changed(1, "````\nx", "no output at all"))])
     assert "`````{code-block} text\n````\nx\n`````" in page
 
-
-def test_lines_of_a_long_output_that_are_its_own_are_marked():
+    # Lines of a long output that are its own are marked.
     page = releases_page([release("1", changed(1, "a\nb\nc", "a\nB\nc\nd"))])
     assert "text\n:emphasize-lines: 2\na\nb" in page
     assert "text\n:emphasize-lines: 2,4\na\nB" in page
@@ -47,15 +38,11 @@ def test_lines_of_a_long_output_that_are_its_own_are_marked():
     assert "emphasize" not in page, "nothing is shared"
 
 
-# -- from stored files
-
-
-def stored(text: str, source: str = "f()", **fields) -> StoredCell:
+def stored(text, source="f()", **fields):
     return StoredCell(source, (Part(text),) if text else (), **fields)
 
 
-def store(folder: Path, provenance: Provenance, *cells: StoredCell) -> Path:
-    """Store the cells of a chapter; the folder of the place."""
+def store(folder, provenance, *cells):
     path = stored_path(folder, provenance.jax, "one")
     write_page(StoredPage(provenance, cells), path)
     return path.parent
@@ -96,9 +83,7 @@ def test_the_accepted_outputs_are_no_other_release(tmp_path):
     assert compare(tmp_path, store(tmp_path, CPU, stored("1")), [chapter("x")]) is None
 
 
-def test_the_page_shows_every_release_that_was_recorded_the_newest_first(
-    book: TinyBook,
-):
+def test_the_page_shows_every_release_that_was_recorded_the_newest_first(book):
     (book.root / "outputs" / "cells").mkdir(parents=True)
     book.chapter("one", "print('same')", "y = 2\nprint('changes')", "1 / 1", "'```'")
     book.index("one", "releases")
@@ -115,11 +100,8 @@ def test_the_page_shows_every_release_that_was_recorded_the_newest_first(
         path.write_text(f"# JAX {jax}, cpu\n{facts}\n\n{text}")
     output = book.done("releases")
     assert "one: cell 3 broke" in output
-    conf = book.root / "conf" / "conf.py"
-    conf.write_text(
-        conf.read_text().replace('"myst_nb"', '"myst_nb", "sphinx_design"')
-        + 'myst_enable_extensions = ["colon_fence"]\n'
-    )
+    design = "extensions.append('sphinx_design')"
+    book.configure(design, 'myst_enable_extensions = ["colon_fence"]')
     book.built()
     page = book.html("releases")
     assert page.index("JAX 0.10.0 beside") < page.index("JAX 0.9.2 beside")

@@ -37,12 +37,13 @@ def test_what_was_read_before_is_used_after_a_build_that_finished(work):
     assert sorted(path.name for path in work.iterdir()) == ["doctrees", "html"]
 
 
-def test_after_one_that_did_not_it_is_not(work):
-    def interrupt() -> bool:
-        raise KeyboardInterrupt
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])  # as if stopped, full
+def test_after_one_that_did_not_it_is_not(work, error):
+    def fails() -> bool:
+        raise error
 
-    with pytest.raises(KeyboardInterrupt):
-        render(work, interrupt)
+    with pytest.raises(error):
+        render(work, fails)
     assert (work / "doctrees").exists()
     render(work)
     assert list(work.iterdir()) == []
@@ -59,10 +60,7 @@ def test_warnings_are_errors_and_leave_it_unfinished(work):
     [
         (ValueError("odd\nand more"), "ValueError: odd: nothing was published"),
         (ValueError(""), "ValueError: nothing was published"),
-        (
-            type("E", (Exception,), {"category": "Theme error"})("no"),
-            "Theme error: no:",
-        ),
+        (type("E", (Exception,), {"category": "A theme"})("no"), "A theme: no:"),
     ],
 )
 def test_what_failed_is_one_line_and_the_whole_is_in_a_file(work, error, said):

@@ -23,7 +23,6 @@ Cells = Sequence[Cell]
 
 
 def read_pages(path: Path) -> dict[str, Cells]:
-    """The pages of a file, by name."""
     parts = re.split(r"(?m)^## (.+)\n", path.read_text("utf-8"))[1:]
     return {
         name: read_cells(text)
@@ -32,7 +31,6 @@ def read_pages(path: Path) -> dict[str, Cells]:
 
 
 def read_cells(text: str) -> list[Cell]:
-    """The cells of one page."""
     parts = re.split(r"(?m)^# %%(.*)\n", text)[1:]
     return [
         Cell(
@@ -72,7 +70,6 @@ def verified(pages: Mapping[str, Cells], folder: Path) -> dict[str, list[Offer |
 
 
 def _block(cell: Cell) -> str:
-    """A cell as it stands on a page."""
     raises = f":raises: {json.dumps(cell.raises)}\n" if cell.raises else ""
     needs = f":needs: {' '.join(cell.needs)}\n" if cell.needs else ""
     return f"``````{{code-cell}}\n{raises}{needs}\n{cell.source}\n``````"

@@ -62,7 +62,6 @@ class Page:
         ]
 
     def _cell(self) -> tuple[str, str | None]:
-        """The code of one cell, and what it raises."""
         if self.random.random() < 0.08:
             code = self._filled(self.random.choice(FAILING))
             return code, "ZeroDivisionError: division by zero"

@@ -4,7 +4,6 @@ import atexit
 import functools
 import shutil
 import tempfile
-from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +13,7 @@ from executed_book.running.programs import ProgramTask, Ran
 from executed_book.running.workers import open_workers
 
 
-def run_programs(
-    texts: Sequence[str],
-    fresh: Collection[int] = (),
-    jobs: int = 2,
-    timeout: float = 120.0,
-) -> list[Ran]:
+def run_programs(texts, fresh=(), jobs=2, timeout=120.0) -> list[Ran]:
     """Run programs, `jobs` at a time; what each did, in order.
 
     `fresh` are the indices of those that must start without JAX imported, because they

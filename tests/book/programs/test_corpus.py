@@ -53,12 +53,7 @@ def test_programs_of_random_pages(seeds: range, tmp_path, record_property):
     check(pages, bounds, tmp_path, record_property)
 
 
-def check(
-    pages: dict[str, harness.Cells],
-    bounds: tuple[float, float],
-    folder: Path,
-    record_property,
-) -> None:
+def check(pages, bounds, folder, record_property) -> None:
     offers = harness.verified(pages, folder)
     kinds = Counter(harness.kind(offer) for some in offers.values() for offer in some)
     record_property("counts", dict(kinds))

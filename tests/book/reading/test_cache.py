@@ -9,9 +9,7 @@ from executed_book.reading import cache
 from executed_book.reading.pages import read_pages
 from executed_book.settings import Settings
 
-PAGE = (
-    "---\nfile_format: mystnb\n---\n# One\n\n```{code-cell}\nx = 41\n```\n{value}`x`\n"
-)
+PAGE = "---\nfile_format: mystnb\n---\n\n```{code-cell}\nx = 41\n```\n{value}`x`\n"
 
 
 @pytest.fixture

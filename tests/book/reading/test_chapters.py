@@ -15,19 +15,12 @@ def read(root: Path, text: str, *rules: str, name: str = "one.md") -> Reading:
     return read_page(path, Settings(root, root, rules=frozenset(rules)))
 
 
-def told(reading: Reading) -> list[tuple[int, str, str]]:
-    return [(error.line, error.message, error.hint) for error in reading.errors]
-
-
 def test_cells_and_text_stand_in_order_with_their_lines(tmp_path):
     text = FRONT + "# One\n\n```{code-cell}\n:tags: [check]\n\nx = 1\nx\n```\n\nTwo.\n"
     chapter = read(tmp_path, text, name="one.md").chapter
     assert chapter is not None
-    assert [(p.line, getattr(p, "source", None)) for p in chapter.parts] == [
-        (4, None),
-        (9, "x = 1\nx"),
-        (13, None),
-    ]
+    parts = [(p.line, getattr(p, "source", None)) for p in chapter.parts]
+    assert parts == [(4, None), (9, "x = 1\nx"), (13, None)]
     assert (chapter.docname, chapter.title, chapter.text) == ("one", "One", text)
     [cell] = chapter.cells
     assert (cell.number, cell.tags) == (1, {"check"})
@@ -39,10 +32,9 @@ def test_values_belong_to_the_cell_above_them(tmp_path):
         "- {measured}`b:.1f`\n\n```{code-cell}\n2\n```\n"
     )
     reading = read(tmp_path, text)
-    chapter, [error] = reading.chapter, reading.errors
-    assert chapter is not None
-    assert error.line == 4
-    assert error.message == "the value 'a' stands above the first cell"
+    chapter, [told] = reading.chapter, reading.errors
+    said = "the value 'a' stands above the first cell"
+    assert (told.line, told.message) == (4, said)
     first, second = chapter.cells
     assert [(v.role, v.expression, v.line) for v in first.values] == [
         ("value", "a + 1", 10),
@@ -57,14 +49,10 @@ def test_a_cell_may_stand_in_a_file_of_its_own(tmp_path):
     chapter = read(tmp_path, text).chapter
     assert chapter is not None
     assert chapter.cells[0].source == "x = 3"
-    reading = read(tmp_path, text.replace("cell.py", "nowhere.py"))
-    assert told(reading) == [
-        (
-            4,
-            "the cell's file 'nowhere.py' cannot be read: No such file or directory",
-            "name a file by its path from this page's folder",
-        )
-    ]
+    [told] = read(tmp_path, text.replace("cell.py", "nowhere.py")).errors
+    said = "the cell's file 'nowhere.py' cannot be read: No such file or directory"
+    assert (told.line, told.message) == (4, said)
+    assert told.hint == "name a file by its path from this page's folder"
 
 
 def test_a_page_in_another_language_is_refused_with_a_way_to_show_it(tmp_path):

@@ -30,21 +30,15 @@ def test_cells_are_read_and_outputs_are_not():
     )
     metadata, found = notebook_stretches(text)
     assert metadata == {"title": "T"}
-    assert [(s.kind, s.text) for s in found] == [
-        ("markdown", "# A\n\nb"),
-        ("code", "x"),
-        ("raw", "raw"),
-    ]
+    parts = [("markdown", "# A\n\nb"), ("code", "x"), ("raw", "raw")]
+    assert [(s.kind, s.text) for s in found] == parts
     assert found[1].options == {"tags": ["check"]}
     assert "old" not in repr(found)
 
 
-def test_metadata_may_be_deeper_than_any_is():
-    assert notebook_stretches(written(metadata={"a": DEEP[0]}))[0] == {"a": DEEP[0]}
-
-
-def test_empty_cells_are_none():
-    assert notebook_stretches(written(cell("code", []), cell("code", " \n")))[1] == []
+def test_metadata_may_be_deeper_than_any_is_and_empty_cells_are_left_out():
+    text = written(cell("code", []), cell("code", " \n"), metadata={"a": DEEP[0]})
+    assert notebook_stretches(text) == ({"a": DEEP[0]}, [])
 
 
 @pytest.mark.parametrize(

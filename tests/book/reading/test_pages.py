@@ -1,8 +1,5 @@
 """The pages of a book are the files that Sphinx would take."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from executed_book.errors import PageError
@@ -13,7 +10,7 @@ CHAPTER = "---\nfile_format: mystnb\n---\n# One\n"
 
 
 @pytest.fixture
-def source(tmp_path: Path) -> Path:
+def source(tmp_path):
     for name in (
         *("b.md", "a/x.md", "a/y.ipynb", "notes.txt", "_build/z.md"),
         *(".ipynb_checkpoints/b.md", "a/.ipynb_checkpoints/x.md", "_pages/c.md"),
@@ -25,20 +22,17 @@ def source(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def names(source: Path, paths: list[Path]) -> list[str]:
+def names(source, paths):
     return [path.relative_to(source).as_posix() for path in paths]
 
 
-def book(source: Path, *exclude: str, **options: Any) -> Settings:
+def book(source, *exclude, **options):
     return Settings(source, source / "_cache", exclude=exclude, **options)
 
 
-def test_pages_are_sorted_and_what_programs_leave_is_none(source):
+def test_pages_are_sorted_by_sphinxs_patterns_and_what_programs_leave_is_none(source):
     found = names(source, find_pages(book(source, "_build")))
     assert found == ["_pages/c.md", "a/x.md", "a/y.ipynb", "b.md"]
-
-
-def test_patterns_are_sphinxs(source):
     below = find_pages(book(source, include=("a/**",)))
     assert names(source, below) == ["a/x.md", "a/y.ipynb"]
     assert names(source, find_pages(book(source, "a", "_*", "**/z.md"))) == ["b.md"]

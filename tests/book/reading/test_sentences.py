@@ -10,7 +10,6 @@ from executed_book.reading.sentences import SentenceReader, check_prose
 
 
 def read(text: str, **options: list[str]) -> list[Sentence]:
-    """The sentences of a page; none of its marks is wrong."""
     asked = {name: frozenset(said) for name, said in options.items()}
     reader = SentenceReader(Path("page.md"), **asked)
     found = reader.read(stretches(text))
@@ -39,37 +38,30 @@ def test_sentences_end_at_their_marks_and_have_their_lines():
 
 
 def test_no_sentence_ends_in_code_or_math_or_a_link():
+    said = [(1, "It is a. b and $x. y$ so."), (1, "Two.")]
+    assert texts("It is `a. b` and $x. y$ so. Two.\n") == said
     text = "See `a. b` and $x. y$ at [a](http://x.dev/a. b) now. Two.\n"
-    assert [s for _, s in texts("It is `a. b` and $x. y$ so. Two.\n")] == [
-        "It is a. b and $x. y$ so.",
-        "Two.",
-    ]
-    assert [s for _, s in texts(text)][-1] == "Two."
+    assert texts(text)[-1] == (1, "Two.")
 
 
 def test_a_mark_belongs_to_the_sentence_before_it():
-    text = "A. {check}`a, b-c` B {check}`d`. C {no-check}`title`.\n"
+    text = (
+        "A. {check}`a, b-c` B {check}`d`. C {no-check}`title`. `` {check}`e` `` is.\n"
+    )
     assert [(s.text, s.checks, s.exempt) for s in read(text)] == [
         ("A.", ("a", "b-c"), None),
         ("B.", ("d",), None),
         ("C.", (), "title"),
+        ("{check}`e` is.", (), None),  # what is code is no mark
     ]
 
 
 def test_the_check_at_the_end_of_a_paragraph_vouches_for_all_of_it():
-    found = read(
-        "It never copies. {check}`a` Never\nraises. Two. {check}`b`\n\nNever.\n"
-    )
-    assert [(s.checks, s.vouched) for s in found] == [
-        (("a",), ("b",)),
-        ((), ("b",)),
-        (("b",), ("b",)),
-        ((), ()),
-    ]
+    found = read("It never. {check}`a` Never\nraises. Two. {check}`b`\n\nNever.\n")
+    assert [s.checks for s in found] == [("a",), (), ("b",), ()]
+    assert [s.vouched for s in found] == [("b",), ("b",), ("b",), ()]
     assert [s.is_bound for s in found] == [True, True, True, False]
-
-
-def test_a_check_within_a_paragraph_vouches_for_its_own_sentence_alone():
+    # One within a paragraph vouches for its own sentence alone.
     found = read("It never copies. One. {check}`a` It never raises.\n")
     assert [s.is_bound for s in found] == [False, True, False]
 
@@ -143,13 +135,8 @@ def test_lists_below_some_titles_are_claims():
         "\n1. Four\n"
     )
     found = read(page, under=["Keep this"])
-    assert [(s.text, s.claim) for s in found if s.claim] == [
-        ("One.", 7),
-        ("Two.", 7),
-        ("inner", 7),
-        ("Three", 7),
-        ("Four", 14),
-    ]
+    claims = [(text, 7) for text in ("One.", "Two.", "inner", "Three")]
+    assert [(s.text, s.claim) for s in found if s.claim] == [*claims, ("Four", 14)]
 
 
 def test_the_check_at_the_end_of_a_claim_vouches_for_all_of_it():
@@ -196,9 +183,6 @@ def test_a_sentence_as_a_reader_sees_it(text, seen):
 def test_the_title_of_a_section_lasts_over_cells():
     page = "# Keep\n\n```{code-cell}\nx\n```\n\n- one\n"
     assert [s.claim for s in read(page, under=["Keep"])] == [None, 7]
-
-
-# -- measured numbers that were typed
 
 
 def typed(text: str) -> list[tuple[int, str]]:

@@ -15,17 +15,22 @@ from executed_book.settings import Settings
 
 from ..made import chapter, gave
 
+SETTINGS = Settings(Path("docs"), Path("cache"), cell_seconds=5)
+
+
+def task_of(*cells: str) -> ChapterTask:
+    progress, ran = Progress(io.StringIO()), lambda *_: pytest.fail("it ran")
+    return ChapterTask(chapter(*cells), SETTINGS, progress, ran)
+
 
 @pytest.mark.parametrize(
     ("status", "cause"),
     [(-11, "SIGSEGV"), (-40, "signal 40"), (3, "exit code 3")],
 )
 def test_a_chapter_that_does_not_even_begin_is_told_at_its_first_line(status, cause):
-    made, progress = chapter("x"), Progress(io.StringIO())
-    settings = Settings(Path("docs"), Path("cache"))
-    task = ChapterTask(made, settings, progress, lambda *_: pytest.fail("it ran"))
+    task = task_of("x")
     worker: Any = SimpleNamespace(last_words=lambda: "")
-    with progress.chapters([made], {made.docname}):
+    with task.progress.chapters([task.chapter], {"one"}):
         task.job()
         assert task.ended(worker, status, late=False) is False
     [error] = task.errors
@@ -34,20 +39,16 @@ def test_a_chapter_that_does_not_even_begin_is_told_at_its_first_line(status, ca
 
 
 def test_each_message_sets_the_limit_anew(monkeypatch):
-    made = chapter("x", "y")
-    settings = Settings(Path("docs"), Path("cache"), cell_seconds=5)
-    task = ChapterTask(made, settings, Progress(io.StringIO()), lambda *_: None)
-    for clock, message in enumerate(
-        [{"at": "begin", "pid": 1}, *({"at": "cell", "number": n} for n in (1, 2))]
-    ):
+    task = task_of("x", "y")
+    cells = [{"at": "cell", "number": n} for n in (1, 2)]
+    for clock, message in enumerate([{"at": "begin", "pid": 1}, *cells]):
         monkeypatch.setattr(time, "monotonic", lambda clock=clock: float(clock))
         task.hear(message)
         assert task.deadline == clock + 5
 
 
 def test_a_chapter_that_starts_afresh_forgets_what_it_gave():
-    settings = Settings(Path("docs"), Path("cache"))
-    task = ChapterTask(chapter("x"), settings, Progress(io.StringIO()), lambda *_: None)
+    task = task_of("x")
     with task.progress.chapters([task.chapter], {"one"}):
         for message in (
             {"at": "cell", "number": 1},

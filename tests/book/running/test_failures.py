@@ -7,7 +7,6 @@ from executed_book.running.failures import cell_file, failure_of
 
 
 def failing(source: str, number: int = 3, **names: object) -> Failure:
-    """The failure of a cell with this source."""
     try:
         exec(compile(source, cell_file(number), "exec"), names)
     except BaseException as error:
@@ -19,10 +18,8 @@ def test_a_failure_has_its_class_message_and_line():
     failure = failing("x = 1\n1 / 0\n")
     assert (failure.name, failure.message) == ("ZeroDivisionError", "division by zero")
     assert failure.line == 2
-    assert failure.kinds[:2] == (
-        "builtins.ZeroDivisionError",
-        "builtins.ArithmeticError",
-    )
+    kinds = ("builtins.ZeroDivisionError", "builtins.ArithmeticError")
+    assert failure.kinds[:2] == kinds
     assert failure.traceback.splitlines()[0] == "Traceback (most recent call last):"
     assert failure.traceback.splitlines()[-1] == "ZeroDivisionError: division by zero"
 

@@ -28,13 +28,9 @@ def test_a_value_has_its_number_and_a_display_none():
     outputs = Outputs(100)
     outputs.rich("execute_result", {"text/plain": "3"}, {"a": 1}, 7)
     outputs.rich("display_data", {"text/plain": "4"}, {}, 7)
+    value = {"output_type": "execute_result", "data": {"text/plain": "3"}}
     assert outputs.items() == [
-        {
-            "output_type": "execute_result",
-            "data": {"text/plain": "3"},
-            "metadata": {"a": 1},
-            "execution_count": 7,
-        },
+        {**value, "metadata": {"a": 1}, "execution_count": 7},
         {"output_type": "display_data", "data": {"text/plain": "4"}, "metadata": {}},
     ]
 
@@ -64,9 +60,8 @@ def test_a_limit_is_one_for_all_text_of_a_cell():
 
 def test_a_picture_is_no_text():
     outputs = Outputs(5)
-    outputs.rich(
-        "display_data", {"image/svg+xml": "<svg>" * 9, "text/plain": "F"}, {}, 0
-    )
+    figure = {"image/svg+xml": "<svg>" * 9, "text/plain": "F"}
+    outputs.rich("display_data", figure, {}, 0)
     assert outputs.size == 1
 
 

@@ -13,15 +13,11 @@ from .test_workers import Ends
 
 
 class Stuck(Ends):
-    """Starts a worker that says nothing, and that nobody ends."""
-
     def start(self, job: Any, fresh: bool = False) -> Worker:
         return self.worker
 
 
 class Silent(Task):
-    """A task that notes how it ended."""
-
     def job(self) -> str:
         return "nothing"
 
@@ -63,9 +59,6 @@ def test_an_interrupt_ends_all_that_run(tmp_path, monkeypatch):
     os.close(stuck.life)
 
 
-# -- turns
-
-
 class Turns:
     """Turns, and the names of those who have been granted theirs."""
 
@@ -76,29 +69,24 @@ class Turns:
         self.turns.ask(name, alone, lambda: self.granted.append(name))
 
 
-def test_ordinary_work_runs_side_by_side():
-    turns = Turns()
-    turns.ask("a")
-    turns.ask("b")
-    assert turns.granted == ["a", "b"]
-
-
-def test_who_measures_is_alone_and_goes_before_those_who_came_later():
+@pytest.fixture
+def turns() -> Turns:
+    """One has its turn, and then one that measures and another one ask for theirs."""
     turns = Turns()
     turns.ask("a")
     turns.ask("measures", alone=True)
     turns.ask("b")
     assert turns.granted == ["a"]
+    return turns
+
+
+def test_who_measures_is_alone_and_goes_before_those_who_came_later(turns):
     turns.turns.give_back("a")
     assert turns.granted == ["a", "measures"]
     turns.turns.give_back("measures")
     assert turns.granted == ["a", "measures", "b"]
 
 
-def test_who_is_gone_waits_no_more():
-    turns = Turns()
-    turns.ask("a")
-    turns.ask("measures", alone=True)
-    turns.ask("b")
+def test_who_is_gone_waits_no_more_and_ordinary_work_runs_side_by_side(turns):
     turns.turns.give_back("measures")
     assert turns.granted == ["a", "b"]

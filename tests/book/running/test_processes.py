@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from executed_book.running import processes
 from executed_book.running.processes import run_folder
 
 
 @pytest.fixture
 def temporary(tmp_path, monkeypatch) -> Path:
-    """A folder for temporary files of one's own."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     return tmp_path
 
@@ -79,22 +79,15 @@ end_descendants()
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux can be asked for it")
 @pytest.mark.parametrize("program", [BOUND, ORPHANED], ids=["bound", "orphaned"])
 def test_a_process_ends_with_its_parent_or_with_who_adopted_it(program):
-    process = subprocess.Popen(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, close_fds=True
-    )
-    out, _ = process.communicate(timeout=30)
-    assert (process.returncode, out) == (0, b"")
+    command = [sys.executable, "-c", program]
+    ended = subprocess.run(command, stdout=subprocess.PIPE, timeout=30)
+    assert (ended.returncode, ended.stdout) == (0, b"")
 
 
 def test_other_systems_are_asked_for_their_processes(monkeypatch):
-    from executed_book.running import processes
-
     me = os.getpid()
     listed = f"  1     0\n {me}  1\n 4711 {me}\n 4712 {me}\n 4713 4712\n"
     monkeypatch.setattr(processes, "_IS_LINUX", False)
-    monkeypatch.setattr(
-        processes.subprocess,
-        "run",
-        lambda *a, **k: subprocess.CompletedProcess(a, 0, listed),
-    )
+    ps = subprocess.CompletedProcess((), 0, listed)
+    monkeypatch.setattr(processes.subprocess, "run", lambda *a, **k: ps)
     assert processes.children() == [4711, 4712]

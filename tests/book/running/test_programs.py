@@ -26,6 +26,10 @@ def test_programs_run_apart_and_as_main_modules():
             "import sys\nsys.exit('no')",
             "raise KeyboardInterrupt",
             "raise ValueError('\\ud800 é')",
+            "raise SystemExit([])",
+            "x = = 1",
+            # It does not inherit `from __future__ import annotations` of ours.
+            "def f(x: unknown_name): pass\nf.__annotations__",
         ]
     )
     assert [r.shown for r in runs] == [
@@ -36,7 +40,9 @@ def test_programs_run_apart_and_as_main_modules():
         "at exit\n(ended with status 3)",
         "<class '__main__.A'>",
         *("", "(ended with status 1)"),
-        *("KeyboardInterrupt: ", "ValueError: \ud800 é"),
+        *("KeyboardInterrupt: ", "ValueError: \ud800 é", "(ended with status 1)"),
+        "SyntaxError: invalid syntax (program.py, line 1)",
+        "NameError: name 'unknown_name' is not defined",
     ]
     assert runs[7].stderr == "no\n"
     assert all("executed_book" not in run.stderr for run in runs), "no frame of ours"

@@ -15,24 +15,14 @@ CHAPTERS = [chapter("a", "b"), chapter("c", docname="second")]
 
 
 @pytest.fixture
-def log() -> io.StringIO:
-    return io.StringIO()
-
-
-@pytest.fixture
-def progress(log: io.StringIO) -> Progress:
-    return Progress(log)
-
-
-@pytest.fixture
 def clock(monkeypatch):
-    """A clock that is set."""
     now = [0.0]
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
     return now
 
 
-def test_a_log_says_what_is_to_do_and_each_chapter_that_ends(progress, log, clock):
+def test_a_log_says_what_is_to_do_and_each_chapter_that_ends(clock):
+    progress = Progress(log := io.StringIO())
     with progress.chapters(CHAPTERS, {"one", "second"}):
         for docname in ("one", "second"):
             progress.started(docname)
@@ -47,7 +37,8 @@ def test_a_log_says_what_is_to_do_and_each_chapter_that_ends(progress, log, cloc
     ]
 
 
-def test_a_log_says_seldom_what_runs(progress, log, clock):
+def test_a_log_says_seldom_what_runs(clock):
+    progress = Progress(log := io.StringIO())
     with progress.chapters(CHAPTERS, {"one", "second"}):
         progress.started("one")
         progress.started("second")
@@ -65,7 +56,8 @@ def test_a_log_says_seldom_what_runs(progress, log, clock):
     ]
 
 
-def test_a_chapter_that_runs_again_is_left_again(progress, log, clock):
+def test_a_chapter_that_runs_again_is_left_again(clock):
+    progress = Progress(log := io.StringIO())
     with progress.chapters(CHAPTERS, {"one"}):
         for clock[0] in (0.0, 100.0):
             progress.started("one")
@@ -76,7 +68,8 @@ def test_a_chapter_that_runs_again_is_left_again(progress, log, clock):
     assert [line.split(":")[0] for line in left] == ["  1 chapter left"] * 2
 
 
-def test_steps_are_told_seldom_and_at_the_end(progress, log, clock):
+def test_steps_are_told_seldom_and_at_the_end(clock):
+    progress = Progress(log := io.StringIO())
     with progress.steps(3, "programs run") as step:
         step()
         clock[0] = 20.0
@@ -92,8 +85,7 @@ class Terminal(io.StringIO):
 
 def test_a_terminal_rewrites_one_line_and_keeps_what_ended(clock, monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
-    log = Terminal()
-    progress = Progress(log)
+    progress = Progress(log := Terminal())
     with progress.chapters(CHAPTERS, {"one"}):
         progress.started("one")
         progress.tick()

@@ -26,6 +26,13 @@ def started(code: str) -> subprocess.Popen[bytes]:
     return process
 
 
+@pytest.fixture(params=[True, False], ids=["pidfd", "no pidfd"])
+def kernel(request, monkeypatch) -> None:
+    """One that gives a worker's process a descriptor, and one that does not."""
+    if not request.param:
+        monkeypatch.delattr(os, "pidfd_open", raising=False)
+
+
 @pytest.mark.parametrize(
     ("code", "status"),
     [
@@ -34,17 +41,11 @@ def started(code: str) -> subprocess.Popen[bytes]:
         ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", -9),
     ],
 )
-@pytest.mark.parametrize("has_pidfd", [True, False])
-def test_how_a_worker_ended(monkeypatch, pipe, code, status, has_pidfd):
-    if not has_pidfd:
-        monkeypatch.delattr(os, "pidfd_open", raising=False)
+def test_how_a_worker_ended(kernel, pipe, code, status):
     assert server._wait_for(started(code).pid, pipe[0]) == status
 
 
-@pytest.mark.parametrize("has_pidfd", [True, False])
-def test_a_worker_that_the_builder_lets_go_of_has_no_status(monkeypatch, has_pidfd):
-    if not has_pidfd:
-        monkeypatch.delattr(os, "pidfd_open", raising=False)
+def test_a_worker_that_the_builder_lets_go_of_has_no_status(kernel):
     life, ours = os.pipe()
     process = started("import time; time.sleep(60)")
     os.close(ours)
@@ -58,12 +59,7 @@ def test_a_module_of_ours_runs_whatever_lies_in_the_folder(tmp_path):
     """It fails at its arguments, which it asks for last."""
     for name in ("json.py", "socket.py", "executed_book.py"):
         (tmp_path / name).write_text("raise SystemExit('the wrong one')")
-    ran = subprocess.run(
-        python_running("server"),
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = python_running("server")
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert "the wrong one" not in ran.stderr
     assert ran.stderr.splitlines()[-1].startswith("IndexError")

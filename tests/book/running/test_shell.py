@@ -75,20 +75,14 @@ os._exit(0)
 
 @pytest.fixture(scope="module")
 def ran() -> dict[str, Any]:
-    """What each cell gave, and the values after them."""
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        input=json.dumps([CELLS, [*VALUES, ESCAPED, *WRONG]]),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    given = json.dumps([CELLS, [*VALUES, ESCAPED, *WRONG]])
+    command = [sys.executable, "-c", PROGRAM]
+    done = subprocess.run(command, input=given, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
 def texts(result: dict[str, Any]) -> list[Any]:
-    """The text of each output; of a value or display, its formats."""
     return [
         output.get("text", output.get("data", output.get("ename")))
         for output in result["outputs"]

@@ -115,9 +115,8 @@ def test_a_worker_has_its_folder_until_it_has_ended(tmp_path):
     ],
 )
 def test_where_python_cannot_start_it_is_told_what_it_said(monkeypatch, code, said):
-    monkeypatch.setattr(
-        module, "python_running", lambda name: [sys.executable, "-Sc", code]
-    )
+    command = [sys.executable, "-Sc", code]
+    monkeypatch.setattr(module, "python_running", lambda name: command)
     with open_workers() as workers:
         with pytest.raises(BookError) as caught:
             workers.start("1")

@@ -19,9 +19,8 @@ from executed_book.showing.extension import ChapterFailure, Showing
 
 from ..made import executed, gave, printed
 
-TEXT = (
-    "---\nfile_format: mystnb\n---\n# One\n\n```{code-cell}\nx = 1\n```\n{value}`x`\n"
-)
+CELL = "```{code-cell}\nx = 1\n```\n{value}`x`\n"
+TEXT = f"---\nfile_format: mystnb\n---\n# One\n\n{CELL}"
 
 
 def test_rendering_imports_nothing_that_executes():
@@ -77,7 +76,6 @@ def outdated(showing: Showing, env: Any) -> list[str]:
 
 
 def reading(showing: Showing) -> Any:
-    """What Sphinx knows in a first build."""
     source = Path(showing.app.srcdir)
     return SimpleNamespace(
         found_docs={"one"},
@@ -87,7 +85,7 @@ def reading(showing: Showing) -> Any:
     )
 
 
-def test_pages_whose_runs_are_others_are_read_anew(showing):
+def test_pages_are_read_anew_with_another_run_or_another_file(showing):
     env = reading(showing)
     assert outdated(showing, env) == ["one"]
     assert outdated(showing, env) == []
@@ -95,26 +93,16 @@ def test_pages_whose_runs_are_others_are_read_anew(showing):
     other = executed(page.executed.chapter, gave(), seal="other")
     showing.book.pages["one"] = ExecutedPage(other, page.snippets)
     assert outdated(showing, env) == ["one"]
-
-
-def test_a_page_that_an_older_file_replaces_is_read_anew(showing):
-    env = reading(showing)
-    assert outdated(showing, env) == ["one"]
-    os.utime(env.doc2path("one"), (1e9, 1e9))
+    os.utime(env.doc2path("one"), (1e9, 1e9))  # an older one
     assert outdated(showing, env) == ["one"]
     assert outdated(showing, env) == []
 
 
 def offered(showing: Showing, docname: str, body: str | None) -> dict[str, Any]:
-    group = {
-        "label": "download-buttons",
-        "buttons": [{"label": "download-pdf-button", "text": ".pdf"}],
-    }
-    context = {
-        "body": body,
-        "pathto": lambda name, resource: "../#",
-        "header_buttons": [{"label": "other"}, group],
-    }
+    pdf = {"label": "download-pdf-button", "text": ".pdf"}
+    group = {"label": "download-buttons", "buttons": [pdf]}
+    context = {"body": body, "pathto": lambda name, resource: "../#"}
+    context["header_buttons"] = [{"label": "other"}, group]
     showing.offer_downloads(showing.app, docname, "page.html", context, None)
     return context
 

@@ -24,13 +24,10 @@ from ..made import chapter, executed, gave, printed, raised, shown
         ("<p>is <math alttext='x^2'><mi>x</mi></math>.</p>", "is $x^2$."),
         ("<math display='block' alttext='x'></math>", "$$\nx\n$$"),
         (
-            "<details><summary>Why<b class='expanded'>Hide</b></summary>b</details>",
-            "**Why**\n\nb",
+            "<details><summary>A<b class='expanded'>B</b></summary>c</details>",
+            "**A**\n\nc",
         ),
-        (
-            "<dl><dt>term</dt><dd><p>What it is.</p></dd></dl>",
-            "**term**\n\nWhat it is.",
-        ),
+        ("<dl><dt>term</dt><dd><p>It is.</p></dd></dl>", "**term**\n\nIt is."),
         ("<img class='only-dark' src='d.svg'><p>a</p>", "a"),
         ("<p>a</p><div class='program-holder'>b</div><script>c</script>", "a"),
         ("<div class='ja-lens'>x</div>", "(Here the page has a figure to point at.)"),
@@ -44,10 +41,7 @@ def test_a_page_as_markdown(html, text):
 @pytest.mark.parametrize(
     ("html", "text"),
     [
-        (
-            "<div class='highlight-python'><pre>x = 1\n</pre></div>",
-            "```python\nx = 1\n```",
-        ),
+        ("<div class='highlight-python'><pre>x\n</pre></div>", "```python\nx\n```"),
         ("<div class='highlight-ipython3'><pre>x</pre></div>", "```python\nx\n```"),
         ("<div class='highlight-none'><pre>x</pre></div>", "```text\nx\n```"),
         ("<div class='highlight-default'><pre>x</pre></div>", "```\nx\n```"),
@@ -90,12 +84,12 @@ def written(source: str) -> str:
 
 
 def taken(body: str, *sources: str, first: str = "") -> list[tuple[str, str]]:
-    """The cells of a page's notebook: kind and source."""
     ran = executed(
         chapter(*sources), *[gave(printed("a\n"), shown("3")) for _ in sources]
     )
     made = json.loads(notebook_of_page(ran, readable(body, "one", ""), first))
     nbformat.validate(made)
+    assert made["metadata"]["kernelspec"]["name"] == "python3"
     code = [c for c in made["cells"] if c["cell_type"] == "code" and c["outputs"]]
     assert [c["execution_count"] for c in code] == [*range(1, len(sources) + 1)]
     assert all(c["outputs"][1]["execution_count"] == c["execution_count"] for c in code)
@@ -104,41 +98,21 @@ def taken(body: str, *sources: str, first: str = "") -> list[tuple[str, str]]:
 
 def test_cells_stand_in_the_text_where_the_page_has_them():
     body = f"<h1>One</h1>{written('x = 1')}<p>Text.</p>{written('x')}<p>End.</p>"
-    assert taken(body, "x = 1", "x") == [
-        ("markdown", "# One"),
-        ("code", "x = 1"),
-        ("markdown", "Text."),
-        ("code", "x"),
-        ("markdown", "End."),
-    ]
-
-
-def test_cells_that_the_page_does_not_show_go_with_the_next_one():
+    one, end = ("markdown", "# One"), ("markdown", "End.")
+    shown = [one, ("code", "x = 1"), ("markdown", "Text."), ("code", "x"), end]
+    assert taken(body, "x = 1", "x") == shown
+    # Cells that the page does not show go with the next one.
     body = f"<h1>One</h1>{written('y')}<p>End.</p>"
-    assert taken(body, "import os", "y", "z") == [
-        ("markdown", "# One"),
-        ("code", "import os"),
-        ("code", "y"),
-        ("markdown", "End."),
-        ("code", "z"),
-    ]
-
-
-def test_a_cell_of_elsewhere_is_left_out():
+    shown = [one, ("code", "import os"), ("code", "y"), end, ("code", "z")]
+    assert taken(body, "import os", "y", "z") == shown
+    # A cell of elsewhere is left out.
     body = f"<h1>One</h1>{written('x')}{written('not of this chapter')}<p>End.</p>"
-    assert taken(body, "x") == [
-        ("markdown", "# One"),
-        ("code", "x"),
-        ("markdown", "End."),
-    ]
+    assert taken(body, "x") == [one, ("code", "x"), end]
 
 
 def test_a_first_cell_says_what_to_install():
-    body = written("x")
-    assert taken(body, "x", first="%pip install jax")[0] == (
-        "code",
-        "# What this notebook needs; run it once.\n%pip install jax",
-    )
+    first, _ = taken(written("x"), "x", first="%pip install jax")
+    assert first[1] == "# What this notebook needs; run it once.\n%pip install jax"
 
 
 def test_a_drawing_is_told_in_words():

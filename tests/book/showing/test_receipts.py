@@ -56,8 +56,6 @@ def test_a_receipt_says_when_and_where_a_check_passed_and_what_it_holds():
 
 
 class Reading:
-    """A page that is being read: roles are asked in their order."""
-
     def __init__(self) -> None:
         self.said: list[str] = []
         self.document: dict[str, Any] = {}
@@ -95,11 +93,8 @@ def test_no_two_ticks_of_a_page_have_one_name():
     one = {"claim-sum": "It is one.", "claim-sum-2": "It is one."}
     sentences = {**one, "claim-last": "It is whole.", "claim-long": "So long. " * 30}
     *names, long = names_of_ticks(ticks, sentences)
-    assert names == [
-        "It is one. (2 checks)",
-        "It is one. (2 checks), 2",
-        "It is whole.",
-    ]
+    twice = "It is one. (2 checks)"
+    assert names == [twice, f"{twice}, 2", "It is whole."]
     assert len(long) <= 150
     assert long.endswith("So long. So …")
 
@@ -125,31 +120,13 @@ def test_counts_are_those_of_the_book_when_they_are_asked_for():
     assert reading.said == [f"7: 'sentence' is no count: there are {', '.join(COUNTS)}"]
 
 
-def cell(receipt: dict[str, Any] | None, has_source: bool = True) -> nodes.container:
+def test_a_check_whose_code_is_not_shown_has_its_place_itself():
+    receipt = {"name": "a", "passed": ("now", "cpu"), "claims": [("claim-a", "A.")]}
     made = nodes.container(nb_element="cell_code", cell_metadata={"receipt": receipt})
-    if has_source:
-        made += nodes.container(nb_element="cell_code_source")
     made += nodes.container(nb_element="cell_code_output")
-    return made
-
-
-RECEIPT = {
-    "name": "a",
-    "passed": ("now", "cpu <1>"),
-    "claims": [("claim-a", "x < 1."), ("claim-a-2", "B.")],
-}
-
-
-def applied(*parts: nodes.Node) -> nodes.document:
     document = new_document("page.md")
     document.settings.env = SimpleNamespace(config=None)
-    document += list(parts)
+    document += made
     Receipts(document).apply()
-    return document
-
-
-def test_a_check_whose_code_is_not_shown_has_its_place_itself():
-    made = cell(RECEIPT, has_source=False)
-    applied(made)
     assert made["ids"] == ["check-a"]
     assert made.children[0]["classes"][0] == "receipt-note"

@@ -31,20 +31,14 @@ def test_the_index_is_what_it_would_be_if_all_pages_were_written_now():
     assert list(complete_search_index(app(indexer, entries))) == []
     assert (indexer._mapping, indexer._title_mapping) == ({"here": {"a"}}, {})
     assert list(indexer._index_entries) == ["a", "b"]
-    assert indexer._index_entries["a"] == [
-        ("one", "id-2", "main"),
-        ("two", "id-2", "main"),
-        ("x", "", ""),
-    ]
+    words = [("one", "id-2", "main"), ("two", "id-2", "main"), ("x", "", "")]
+    assert indexer._index_entries["a"] == words
 
 
-def test_an_entry_that_sphinx_cannot_split_is_left_out():
+def test_an_entry_that_sphinx_cannot_split_is_left_out_and_no_index_is_fine():
     indexer = SimpleNamespace(_index_entries={})
     complete_search_index(app(indexer, {"a": [("odd", "x", "", "", None)]}))
     assert indexer._index_entries == {"a": []}
-
-
-def test_a_builder_without_an_index_is_fine():
     complete_search_index(app(None, {}))
 
 

@@ -21,7 +21,6 @@ def part(name: str, *children: nodes.Node, **fields: Any) -> nodes.container:
 
 
 def cell(*outputs: nodes.Node, **fields: Any) -> nodes.container:
-    """A cell with its source, and an output if it gave anything."""
     source = part("cell_code_source", nodes.literal_block("x", "x"))
     output = [part("cell_code_output", *outputs)] if outputs else []
     return part("cell_code", source, *output, **fields)
@@ -32,7 +31,6 @@ def text(content: str) -> nodes.literal_block:
 
 
 def applied(name: str, *cells: nodes.Node, **around: Any) -> nodes.document:
-    """A document of these cells, after one transform."""
     document = new_document("page.md")
     config = SimpleNamespace(executed_book_figures=around.get("figures", "themed"))
     builder = SimpleNamespace(name=around.get("builder", "html"), format="html")
@@ -106,12 +104,9 @@ def test_an_image_in_the_text_has_none(tmp_path):
 def test_a_program_stands_right_below_the_code():
     made = cell(text("3"), metadata={"program": "x = '<1>'\nx\n"})
     applied("ProgramBoxes", made)
-    assert [n.get("nb_element") for n in made.children] == [
-        "cell_code_source",
-        None,
-        "cell_code_output",
-    ]
-    box = made.children[1]
+    source, box, output = made.children
+    kinds = [part.get("nb_element") for part in (source, output)]
+    assert kinds == ["cell_code_source", "cell_code_output"]
     assert box["classes"] == ["program-holder", "no-search"]
     assert "x = &#x27;&lt;1&gt;&#x27;\nx\n</pre>" in box.children[0].astext()
     assert program_box("a\nb\n").astext().count("2 lines") == 1
@@ -130,21 +125,17 @@ RECORD = {"label": "NVIDIA H200", "version": "", "stamp": "Recorded on it"}
 
 
 def recorded(*records: dict[str, str], own: tuple[nodes.Node, ...] = (text("1"),)):
-    """A cell, and one for each of its records."""
     home = cell(*own, metadata={"device": "CPU"})
     return [home, *(cell(text("2"), metadata={"record": r}) for r in records)]
 
 
 def tabs(document: nodes.document) -> list[tuple[str, bool, list[str]]]:
     """Each tab: what it is called, whether it is open, what it holds."""
-    items = [n for n in document.findall(nodes.container) if _is(n, "tab-item")]
     return [
-        (
-            item.children[0].astext(),
-            item["selected"],
-            [child.astext() for child in item.children[1].children],
-        )
-        for item in items
+        (label.astext(), item["selected"], [part.astext() for part in held.children])
+        for item in document.findall(nodes.container)
+        if _is(item, "tab-item")
+        for label, held in [item.children]
     ]
 
 
@@ -155,11 +146,8 @@ def _is(node: nodes.container, kind: str) -> bool:
 def test_several_records_share_one_set_and_say_what_else_is_another():
     other = {"label": "TPU v5", "version": "JAX 0.11", "stamp": "There"}
     document = applied("RecordTabs", *recorded(RECORD, other))
-    assert [tab[0] for tab in tabs(document)] == [
-        "CPU",
-        "NVIDIA H200",
-        "TPU v5, JAX 0.11",
-    ]
+    names = ["CPU", "NVIDIA H200", "TPU v5, JAX 0.11"]
+    assert [tab[0] for tab in tabs(document)] == names
     sets = [n for n in document.findall(nodes.container) if _is(n, "tab-set")]
     assert len(sets) == 1
     assert len(transforms._cells(document)) == 1, "the records' own cells are gone"
