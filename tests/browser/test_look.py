@@ -17,6 +17,8 @@ PHONE, DESKTOP = 390, 1280
 
 JAX = version("jax")
 
+MASK = "e => getComputedStyle(e).maskImage"
+
 UNFOLD = "document.querySelectorAll('details').forEach(fold => { fold.open = true })"
 
 
@@ -61,12 +63,24 @@ def test_a_page_is_whole_offline_on_each_screen_and_in_both_themes(visit, name):
     assert visited.errors + on_phone.errors == []
 
 
-def test_a_long_line_scrolls_inside_its_block(visit):
+def test_long_code_scrolls_inside_its_block_and_fades_until_its_end(visit):
     page = visit("everything.html", width=PHONE).page
-    block = page.locator("pre", has_text="far too").first
+    block = page.locator(".cell_input pre", has_text="far too").first
     inner, outer = block.evaluate("e => [e.scrollWidth, e.clientWidth]")
     assert inner > outer
     assert block.evaluate("e => getComputedStyle(e).overflowX") == "auto"
+    assert "gradient" in block.evaluate(MASK)
+    block.evaluate("e => { e.scrollLeft = e.scrollWidth }")
+    page.wait_for_function(f"e => ({MASK})(e) === 'none'", arg=block.element_handle())
+    fits = page.locator(".cell_input pre", has_text="2.5").first
+    assert fits.evaluate(MASK) == "none"
+
+
+def test_a_long_line_of_output_is_wrapped(visit):
+    page = visit("everything.html", width=PHONE).page
+    block = page.locator(".cell_output pre", has_text="far too").first
+    inner, outer = block.evaluate("e => [e.scrollWidth, e.clientWidth]")
+    assert inner <= outer
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

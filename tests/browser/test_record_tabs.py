@@ -58,6 +58,18 @@ def test_the_page_opens_with_its_own_output(page):
     expect(page.get_by_text("1 cpu").first).to_be_visible()
 
 
+def test_tabs_share_a_line_and_the_pages_own_says_that_it_ran_here(page):
+    records = page.locator(".records").first
+    name = "e => { e.textContent = 'NVIDIA H100 80GB HBM3, JAX 0.11.2' }"
+    records.locator("label").last.evaluate(name)
+    tops = [label.bounding_box()["y"] for label in records.locator("label").all()]
+    assert max(tops) - min(tops) < 5
+    label = "e => getComputedStyle(e, '::before').content"
+    inside = [e.evaluate(label) for e in records.locator(".sd-tab-content").all()]
+    assert inside == ['"on this device"', "none"]
+    assert page.locator(".cell_output").first.evaluate(label) == "none"
+
+
 def test_a_choice_by_mouse_holds_for_the_cell_or_with_scripts_for_all(page, scripts):
     page.locator("label", has_text="Pretend").first.click()
     assert stamps(page) == [True, scripts]

@@ -1,5 +1,6 @@
 """What cells gave in other places: on a GPU, or with another JAX, while it holds."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -9,6 +10,9 @@ from ..model import Cell, CellResult, Executed, Output, Provenance
 from .comparison import same_output
 from .stored import StoredCell, StoredPage, outputs_of, read_outputs, stored_source
 from .text import pinned_text
+
+#: An address in a message: with another JAX, its documentation lies elsewhere.
+_ADDRESS = re.compile(r"https?://\S+")
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,10 @@ def _is_another(cell: Cell, result: CellResult, stored: StoredCell) -> bool:
     """Whether there is something to show beside what the cell gave here."""
     if stored.failed or not stored.parts:
         return False
-    return cell.varies or not is_same(stored, result)
+    if cell.raises is None or cell.varies:
+        return cell.varies or not is_same(stored, result)
+    messages = stored.output, pinned_text(result.outputs)
+    return same_output(*(_ADDRESS.sub("", text) for text in messages)) is not None
 
 
 def is_same(stored: StoredCell | None, result: CellResult) -> bool:

@@ -119,6 +119,27 @@ def test_what_has_a_tab(tmp_path, cell, tags, is_shown):
     assert (list(found), stale) == ([1] if is_shown else [], {})
 
 
+SEE = "\nSee https://docs.jax.dev/"
+
+
+@pytest.mark.parametrize(
+    ("message", "is_shown"),
+    [
+        (f"ValueError: bad{SEE}101/errors.html", False),
+        (f"ValueError: worse{SEE}errors.html", True),
+    ],
+    ids=["documented elsewhere", "another"],
+)
+def test_a_message_has_a_tab_if_it_says_something_else(tmp_path, message, is_shown):
+    path = stored_path(tmp_path, GPU.jax, "one", GPU.device_kind)
+    write_page(StoredPage(GPU, (stored("x", message),)), path)
+    made = chapter(Cell(1, "x", 5, raises="ValueError"))
+    item = {"output_type": "error", "ename": "ValueError", "traceback": []}
+    ran = executed(made, gave(item | {"evalue": f"bad{SEE}errors.html"}))
+    found, _ = records_of(ran, [path], needs_nothing)
+    assert list(found) == [1] * is_shown
+
+
 def test_a_record_of_the_pages_own_kind_of_device_is_left_out(tmp_path):
     assert records(tmp_path, stored("x"), here=GPU) == ({}, {})
 
