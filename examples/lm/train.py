@@ -308,6 +308,8 @@ def main():
         train(config)
     except KeyboardInterrupt:
         options.stop("Stopped. The same command goes on from the newest checkpoint.")
+    except BrokenPipeError:  # what reads the lines has ended, as `head` does
+        options.stop("Nobody reads its lines. The same command goes on.")
     except OSError as error:
         options.stop(
             f"Cannot write to {config.output} or {config.corpus}: {error}. Make room, "

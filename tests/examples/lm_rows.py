@@ -100,7 +100,8 @@ ROWS = {
     ),
     "checkpoints": Row(
         f"rm -r eight/checkpoints/12; JAX_NUM_CPU_DEVICES=4 {TRAIN} --parallel fsdp"
-        f" --output eight | head -1; {LAST} run/metrics.jsonl eight/metrics.jsonl",
+        f" --output eight > log; head -1 log; {LAST} run/metrics.jsonl"
+        " eight/metrics.jsonl",
         r"(?s)^Going on after step 8\.\n.*\"loss\": (\d\.\d{4}).*\"loss\": \1",
         "written_on_eight a_damaged",
     ),

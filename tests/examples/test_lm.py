@@ -620,6 +620,15 @@ def test_a_full_disk_says_which_checkpoint_is_left(tmp_path: Path):
     assert "checkpoint of step 8 is whole" in refusal(checkpoints.full, error)
 
 
+def test_whoever_reads_its_lines_may_leave(config: Any, monkeypatch):
+    def left(line: str) -> None:
+        raise BrokenPipeError(32, "Broken pipe")
+
+    monkeypatch.setattr(lm.train, "train", left)
+    monkeypatch.setattr(sys, "argv", ["train", *run_of(config)])
+    assert refusal(lm.train.main).startswith("Nobody reads its lines.")
+
+
 @pytest.mark.weekly
 # As an error, the warning of the reader's own type would end the process.
 @pytest.mark.filterwarnings("ignore:builtin type event_stats")
