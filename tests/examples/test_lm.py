@@ -592,6 +592,17 @@ def test_terminated_or_killed_it_goes_on_bit_for_bit(after, whole, config):
     assert [step for step, _ in boards[0]] == [step for step, _ in boards[1]]
 
 
+def test_what_stops_at_an_evaluation_has_noted_it(whole, config, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(lm.train.Preemption, "at", lambda self, step: step == 6)
+        assert lm.train.train(config) is None
+    lm.train.train(config)
+    steps = [
+        [event["step"] for event in metrics(each.output)] for each in (config, whole)
+    ]
+    assert steps[0] == steps[1]
+
+
 def test_another_run_than_the_one_that_was_asked_for(whole: Any):
     before = checkpoints(whole.output)
     said = refusal(lm.train.train, replace(whole, rate=0.1))
