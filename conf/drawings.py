@@ -114,7 +114,7 @@ DRAWINGS = {
             Box("one", (232, 206), 166, "1", ("dc / dc",)),
             Box("back-result", (232, 138), 166, "times 40", ("dc / db",)),
             Box("back-sine", (232, 70), 166, "times cos(a)", ("dc / da",)),
-            Box("gradient", (232, 2), 166, "times 2", ("dc / dangle",)),
+            Box("gradient", (232, 2), 166, "times 2", ("dc / d angle",)),
         ),
         (
             Arrow(((85, 34), (85, 70))),
