@@ -61,9 +61,9 @@ def card(title: str, lines: tuple[str, ...], version: str) -> Figure:
 def _step(
     axes: Any, name: str, rows: tuple[str, ...], left: float, width: float, edge: str
 ) -> None:
-    axes.text(left, 342, name, color=MUTED, fontsize=17, weight="bold")
     from matplotlib.patches import FancyBboxPatch
 
+    axes.text(left, 342, name, color=MUTED, fontsize=17, weight="bold")
     frame = FancyBboxPatch(
         (left, 362),
         width,

@@ -68,8 +68,10 @@ def _is_another(cell: Cell, result: CellResult, stored: StoredCell) -> bool:
     """Whether there is something to show beside what the cell gave here."""
     if stored.failed or not stored.parts:
         return False
-    if cell.raises is None or cell.varies:
-        return cell.varies or not is_same(stored, result)
+    if cell.varies:
+        return True
+    if cell.raises is None:
+        return not is_same(stored, result)
     messages = stored.output, pinned_text(result.outputs)
     return same_output(*(_ADDRESS.sub("", text) for text in messages)) is not None
 

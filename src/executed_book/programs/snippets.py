@@ -61,7 +61,7 @@ def lengthened(
 ) -> str | None:
     """A cell's program with the statements `added`, kept from an earlier build.
 
-    It is None where that cannot be.
+    None if there is no faithful program with them.
     """
     name, key = f"{executed.chapter.docname} {number}", _key_of(executed)
     key = digest([key, list(map(list, added))])
@@ -155,7 +155,11 @@ def _programs_of(executed: Executed) -> tuple[list[str | None], list[PageError]]
 
 def programs_by_cell(executed: Executed) -> Programs:
     """What makes a chapter's programs."""
-    return Programs(_sliced(tuple(source_cells(executed))), page_header(executed))
+    return Programs(_page_of(executed), page_header(executed))
+
+
+def _page_of(executed: Executed) -> Page:
+    return _sliced(tuple(source_cells(executed)))
 
 
 @lru_cache(maxsize=2)  # what is asked of a page is asked one after the other
@@ -165,10 +169,11 @@ def _sliced(cells: tuple[SourceCell, ...]) -> Page:
 
 def needed_cells(executed: Executed) -> Callable[[int], set[int]]:
     """What tells which cells a cell needs, worked out once it is asked."""
+    page_of = cache(lambda: _page_of(executed))
 
     def needs(number: int) -> set[int]:
         try:
-            page = _sliced(tuple(source_cells(executed)))
+            page = page_of()
             return {page.statements[i].cell + 1 for i in page.needed(number - 1)}
         except (NoFaithfulProgram, RecursionError):
             return set(range(1, number))  # it cannot be told: all of them

@@ -11,7 +11,6 @@ import dataclasses
 import functools
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 from ..checking.comparison import same_output
@@ -62,7 +61,7 @@ class Offer:
         chapter, cell: what it is the program of.
         promise: the text as it was sliced, and what it has to do.
         verdicts: where what it did is kept.
-        lengthen: gives its program with further statements; None where that cannot be.
+        lengthen: gives its program with further statements, or None if there is none.
         above: gives the statements above that its program does not have.
         values: what the names that its cell binds hold on the page.
         began: when the run of its page began; what is younger may be made by it.
@@ -119,9 +118,10 @@ def offers_of(
         if program is not None:
             gives = None if cell.varies else printed_text(result.outputs)
             promise = Promise(program, gives, raised(cell, result))
-            lengthen = partial(lengthened, executed, store, cell.number)
-            above = partial(_others_above, executed, cell.number)
-            offer = Offer(chapter, cell, promise, verdicts, lengthen, above, {}, began)
+            lengthen = functools.partial(lengthened, executed, store, cell.number)
+            above = functools.partial(_others_above, executed, cell.number)
+            makers = lengthen, above
+            offer = Offer(chapter, cell, promise, verdicts, *makers, began=began)
             offers.append(offer)
     return offers
 
