@@ -59,6 +59,7 @@ def test_the_page_opens_with_its_own_output(page):
 
 
 def test_tabs_share_a_line_and_the_pages_own_says_that_it_ran_here(page):
+    page.set_viewport_size({"width": 320, "height": 844})
     records = page.locator(".records").first
     name = "e => { e.textContent = 'NVIDIA H100 80GB HBM3, JAX 0.11.2' }"
     records.locator("label").last.evaluate(name)
