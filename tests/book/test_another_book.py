@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from .conftest import TinyBook
-from .test_six_promises import deep_metadata, links_into_itself
+from .test_six_promises import deep_metadata, links_into_itself, write
 
 CONF = """\
 project = "Another"
@@ -192,6 +192,7 @@ def test_sphinx_says_what_failed_and_of_pages_left_out_nothing(
 SPOILT = {
     "links": (links_into_itself, "docs/again:1: a link to a folder that it lies in"),
     "deep": (deep_metadata, "deep.ipynb: its data, metadata or outputs are nested too"),
+    "list": (write("left.ipynb", b"[]"), "left.ipynb: not a notebook"),
 }
 
 
