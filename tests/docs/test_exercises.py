@@ -78,18 +78,11 @@ class Unsolved(Promise):
         return None
 
 
-@pytest.mark.parametrize(
-    ("status", "raised", "words"),
-    [
-        (1, "AssertionError", None),
-        (0, None, "before it is solved"),
-        (1, "NameError: x", "lacks a name"),
-    ],
-)
-def test_an_unsolved_exercise_fails(status: int, raised: str | None, words: str | None):
-    ran = Ran("", "", raised, status)
-    problem = Unsolved("").problem(ran)
-    assert words in problem if words else problem is None
+def test_an_unsolved_exercise_fails():
+    problem = Unsolved("").problem
+    assert problem(Ran("", "", "AssertionError", 1)) is None
+    assert problem(Ran("", "", None, 0)) is not None
+    assert problem(Ran("", "", "NameError: x", 1)) is not None
 
 
 def unsolved(executed: Executed, verdicts: Verdicts) -> Iterator[Offer]:

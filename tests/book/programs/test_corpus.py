@@ -1,7 +1,7 @@
 """Programs of small pages and of random ones: most are right as they are sliced.
 
-Each page of `corpus.txt` reaches a branch of `programs/` that no other page reaches, nor
-those of `test_programs` and `test_slice`.
+Each page of `corpus.txt` reaches a branch of `programs/` that no other page reaches,
+nor those of `test_programs` and `test_slice`.
 
 What is wrong is found by running it, as `verify` does: it is lengthened, or caught.
 """

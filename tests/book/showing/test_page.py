@@ -25,7 +25,7 @@ CELLS = {
     "warns": "import sys\nprint('careful', file=sys.stderr)",
     "colors": "print('\\x1b[1mcareful', file=sys.stderr)",
     "skipped": ":tags: [skip-execution]\nnever",
-    "odd": ":check: odd\nassert x",
+    "odd": ":tags: [check]\n:check: odd\nassert x",
     "hidden": ":check: one\n:tags: [remove-input]\nassert x\nprint(3)",
 }
 LONG = "So long. " * 30
@@ -125,6 +125,9 @@ def test_each_tick_leads_to_its_checks_and_has_a_name_of_its_own(page):
     assert len(long) <= 160
     assert long.endswith("So long. So …")
     assert "no-check" not in page.text
+    assert page.find(string="It is one.\N{NO-BREAK SPACE}"), (
+        "no line begins with a tick"
+    )
 
 
 def test_a_check_says_when_and_where_it_passed_and_what_it_holds(page, cells):
@@ -133,7 +136,7 @@ def test_a_check_says_when_and_where_it_passed_and_what_it_holds(page, cells):
     held = [(a["href"], a.text) for a in cells["hidden"].select(".receipt-note a")]
     one = ("#claim-one", "It is one."), ("#claim-one-2", "It is one.")
     assert held == [*one, ("#claim-one-3", "Two. And more.")]
-    assert cells["odd"].select_one(".cell_input#check-odd, .cell_input #check-odd")
+    assert cells["odd"].select_one("details #check-odd"), "it is folded with its place"
     assert not cells["hidden"].select(".cell_input")
     assert page.find(id="check-one") in (cells["hidden"], *cells["hidden"].children)
 
