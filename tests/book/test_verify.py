@@ -127,13 +127,6 @@ def test_what_fails_is_lengthened_by_the_nearest_statements(opened):
     assert "cells 4" in str(next(unverified([changed])))
 
 
-def test_what_holds_in_no_way_is_an_error(opened):
-    offer = verified(page_offer(opened(), ["x = 1", "print(x)"], "2"))
-    assert offer.verdict.word == DIFFERS
-    assert "does not give what the page shows" in str(offer.error)
-    assert "1 failed" in count([offer])
-
-
 @pytest.mark.parametrize(
     ("code", "word"), [("1 / 0", "something else"), ("open('none')", "lacks the files")]
 )

@@ -2,6 +2,7 @@
 
 import dataclasses
 import shutil
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -56,9 +57,10 @@ def recorded(recorded_once: TinyBook, tmp_path: Path) -> TinyBook:
 
 def test_a_record_stands_beside_the_pages_own_output_with_its_provenance(recorded):
     stored = recorded.stored("one", "pretend")
-    other = recorded.stored("one", "other")
+    other = stored.parent.with_name("other-0.9.9") / stored.name
     other.parent.mkdir()
-    other.write_text(stored.read_text().replace("Pretend", "Other"))
+    told = stored.read_text().replace("Pretend", "Other")
+    other.write_text(told.replace(version("jax"), "0.9.9"))
     for figure in stored.parent.glob("*.svg"):
         shutil.copy(figure, other.parent)
     assert "3 cells show a record of Other, Pretend" in recorded.built()
@@ -66,6 +68,8 @@ def test_a_record_stands_beside_the_pages_own_output_with_its_provenance(recorde
     for device in ("cpu", "other", "pretend"):
         assert page.count(f'data-sync-id="{device}"') == 3, "one tab for each cell"
     tabs = BeautifulSoup(page, "html.parser").select(".records")
+    assert page.count("Other, JAX 0.9.9</label>") == 3
+    assert "; this page itself with JAX " in page
     assert len(tabs) == 3, "all records of a cell share one set"
     own, there, _ = tabs[-1].select(".sd-tab-content")
     assert (own.text.strip(), own.find_previous("input").has_attr("checked")) == (
