@@ -109,10 +109,6 @@ FAULTS = {
         "while True: display({'image/png': 'x' * 10**7}, raw=True)",
         words="showed over 50,000,000 bytes of images & output_limit in conf.py",
     ),
-    "flood-below": fault(
-        "import os\nfor _ in range(50): os.write(1, b'x' * 10**6)",
-        words="printed over 1,000,000 characters",
-    ),
     "flood-child": fault(
         "import subprocess\nsubprocess.run(['yes'])",
         words="printed over 1,000,000 characters",
@@ -129,10 +125,6 @@ FAULTS = {
     ),
     "figure": fault(
         "import matplotlib.pyplot as plt\nplt.plot([1]); plt.show()",
-        words="without alternative text",
-    ),
-    "shy-figure": fault(
-        "import matplotlib.pyplot as plt\n_ = plt.plot([1])",
         words="without alternative text",
     ),
     "described": fault(
@@ -182,11 +174,6 @@ PAGES: dict[str, tuple[str, int, str]] = {
         f"{VALUE}{CELL}Is {{value}}`time.sleep(60)`.\n",
         12,
         "a value in the text was still running after 2 seconds",
-    ),
-    "value-table": (
-        f"{VALUE}{CELL}```{{list-table}}\n* - one\n  - is {{value}}`y`\n```\n",
-        14,
-        "NameError",
     ),
     "number": (f"{VALUE}{CELL}It is 3.2 times faster.\n", 12, "typed by hand"),
 }

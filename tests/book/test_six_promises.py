@@ -72,15 +72,11 @@ def random_caches(book: TinyBook) -> None:
     page("print(7 * 7)", "1 / 0")(book)
 
 
-def random_outputs(place: str) -> Callable[[TinyBook], object]:
+def random_record(book: TinyBook) -> None:
     """A file of outputs of the page that holds anything, for a device and a JAX."""
-
-    def do(book: TinyBook) -> None:
-        path = book.root / "outputs" / "cells" / place / "one.txt"
-        path.parent.mkdir(parents=True)
-        path.write_bytes(NOISE)
-
-    return do
+    path = book.root / "outputs" / "cells" / "nvidia-h100-0.1" / "one.txt"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(NOISE)
 
 
 def server_killed(book: TinyBook) -> None:
@@ -171,7 +167,7 @@ FAULTS = {
     "cut caches": Fault(cut, "raised ZeroDivisionError"),
     "random caches": Fault(random_caches, "raised ZeroDivisionError"),
     "a random record": Fault(
-        random_outputs("nvidia-h100-0.1"),
+        random_record,
         "outputs/cells/nvidia-h100-0.1/one.txt:1: not a file of outputs",
     ),
     "deep front matter": Fault(
