@@ -189,12 +189,6 @@ def test_the_figure_of_the_other_theme_is_not_loaded(visit):
     assert figures[0].endswith("-dark.svg")
 
 
-def test_a_figures_place_is_kept(everything: Page):
-    figure = everything.locator("img.only-light")
-    assert figure.get_attribute("loading") == "lazy"
-    assert int(figure.get_attribute("width")) > int(figure.get_attribute("height")) > 50
-
-
 def test_nothing_stands_in_the_way_of_the_text(visit):
     visited = visit("everything.html")
     visited.page.wait_for_load_state("networkidle")

@@ -1,6 +1,5 @@
 """The real book, executed once for all tests of its pages."""
 
-import dataclasses
 import functools
 from collections.abc import Callable
 from pathlib import Path
@@ -59,20 +58,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.weekly)
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "docname" in metafunc.fixturenames:
-        metafunc.parametrize("docname", docnames())
-
-
 @pytest.fixture(scope="session")
 def made() -> Book:
-    """The book, executed or taken from the build's own cache.
-
-    The tests of each chapter report programs that fail, not this fixture.
-    """
-    settings = read_settings(ROOT / "conf", DOCS, {})
-    settings = dataclasses.replace(settings, rules=settings.rules - {"programs"})
-    return execute(settings, Progress())
+    """The book, executed or taken from the build's own cache."""
+    return execute(read_settings(ROOT / "conf", DOCS, {}), Progress())
 
 
 @pytest.fixture(scope="session")

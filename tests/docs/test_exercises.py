@@ -4,8 +4,6 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-import pytest
-
 from executed_book.model import Cell, Chapter, Executed
 from executed_book.programs.cells import SourceCell
 from executed_book.programs.slicing import Page
@@ -99,17 +97,13 @@ def unsolved(executed: Executed, verdicts: Verdicts) -> Iterator[Offer]:
             yield Offer(chapter, checked, promise, verdicts, lambda made=programs: made)
 
 
-@pytest.fixture(scope="session")
-def attempts(made, kept) -> dict[str, list[Offer]]:
-    found = {
-        docname: list(unsolved(executed, kept("exercises", executed)))
-        for docname, executed in made.executed.items()
-    }
-    every = [offer for some in found.values() for offer in some]
-    verify_offers(every, 2, Progress())
-    return found
-
-
-def test_exercises_do_not_pass_their_solutions_checks(attempts, docname):
-    problems = [str(offer.error) for offer in attempts.get(docname, []) if offer.error]
+def test_exercises_do_not_pass_their_solutions_checks(made, kept):
+    attempts = [
+        offer
+        for executed in made.executed.values()
+        for offer in unsolved(executed, kept("exercises", executed))
+    ]
+    verify_offers(attempts, 2, Progress())
+    assert attempts
+    problems = [str(offer.error) for offer in attempts if offer.error]
     assert not problems, "\n\n".join(problems)

@@ -100,8 +100,3 @@ def test_the_finders_field_filters_the_messages(browser: Browser, address: str):
     page.locator("#all-messages tbody tr:visible", has_text="Tracer").first.wait_for()
     assert 0 < rows.count() <= 5
     page.close()
-
-
-def test_a_misspelling_is_forgiven(finder: Page):
-    [found] = finder.evaluate(ASK, ["hessain"])
-    assert any(place.startswith("derivatives/jacobians") for place in found)
