@@ -21,6 +21,7 @@ CELLS = {
     "long": "print('a ' + 9999 * 'y')",
     "endless": "print('a ' + 10000 * 'y')",
     "figure": ":alt: A line\nimport matplotlib.pyplot as plt\nplt.plot([1, 2]);",
+    "pixels": "%config InlineBackend.figure_format = 'png'\nplt.plot([1, 2]);",
     "fails": ":raises: 'ZeroDivisionError: division by zero'\n1 / 0",
     "warns": "import sys\nprint('careful', file=sys.stderr)",
     "colors": "print('\\x1b[1mcareful', file=sys.stderr)",
@@ -76,8 +77,8 @@ def images(page: BeautifulSoup) -> list[tuple[str, ...]]:
 
 
 def test_a_figure_of_a_cell_has_a_twin_where_both_themes_are_shown(book, page):
-    light, dark, drawn = images(page)
-    assert drawn == ("drawn.svg",)
+    light, dark, pixels, drawn = images(page)
+    assert (pixels[0][-4:], pixels[1:], drawn) == (".png", (), ("drawn.svg",))
     assert (light[1:], dark) == (("only-light",), ("-dark.svg", "only-dark"))
     for builder, options in {
         "html": "-Dexecuted_book_figures=svg",
@@ -90,7 +91,7 @@ def test_a_figure_of_a_cell_has_a_twin_where_both_themes_are_shown(book, page):
         BeautifulSoup((book.root / name).read_text(), "html.parser")
         for name in ("html/one.html", "epub/one.xhtml")
     ]
-    assert [len(images(other)) for other in others] == [2, 2]
+    assert [len(images(other)) for other in others] == [3, 3]
 
 
 def test_messages_are_text_without_colors_but_for_those_that_they_have(cells):
