@@ -13,7 +13,7 @@ from ..conftest import TinyBook, new_book
 
 #: Cells by what they are about; each is found on the page by its first line.
 CELLS = {
-    "value": "x = '<1>'\nx",
+    "value": "x = '<b>'\nx",
     "measured": ":tags: [measured]\nprint(3)",
     "device": ":tags: [device]\nprint(3)",
     "check": ":tags: [check]\nprint(3)",
@@ -21,7 +21,7 @@ CELLS = {
     "long": "print('a ' + 9999 * 'y')",
     "endless": "print('a ' + 10000 * 'y')",
     "figure": ":alt: A line\nimport matplotlib.pyplot as plt\nplt.plot([1, 2]);",
-    "pixels": "%config InlineBackend.figure_format = 'png'\nplt.plot([1, 2]);",
+    "pixels": "display({'image/png': b'PNG'}, raw=True)",
     "fails": ":raises: 'ZeroDivisionError: division by zero'\n1 / 0",
     "warns": "import sys\nprint('careful', file=sys.stderr)",
     "colors": "print('\\x1b[1mcareful', file=sys.stderr)",
@@ -37,7 +37,7 @@ It is one. {{check}}`odd, one` It is one. {{check}}`odd, one`
 
 Two. And more. {{check}}`one`
 
-{LONG}{{check}}`odd`
+{LONG}{{check}}`one`
 
 A title. {{no-check}}`title`
 """
@@ -105,7 +105,7 @@ def test_a_program_stands_right_below_the_code(cells):
     assert parts == ["cell_input", "program-holder", "cell_output"]
     box = cells["value"].select_one(".program-holder.no-search .program-box")
     assert box.summary.text == "As a program, 3 lines"
-    assert box.pre.text.endswith("\nx = '<1>'\nprint(repr(x))\n")
+    assert box.pre.text.endswith("\nx = '<b>'\nprint(repr(x))\n")
     assert not cells["skipped"].select(".program-holder, .no-program")
 
 
@@ -115,7 +115,7 @@ def test_each_tick_leads_to_its_checks_and_has_a_name_of_its_own(page):
         ("claim-odd", "#check-odd", "check-one"),
         ("claim-odd-2", "#check-odd", "check-one"),
         ("claim-one-3", "#check-one", None),
-        ("claim-odd-3", "#check-odd", None),
+        ("claim-one-4", "#check-one", None),
     ]
     assert [t["id"] for t in page.select("a.receipt + span")] == [
         *("claim-one", "claim-one-2")
@@ -136,7 +136,8 @@ def test_a_check_says_when_and_where_it_passed_and_what_it_holds(page, cells):
     assert note.p.text.startswith("Passed 2001-09-09 01:46 UTC on cpu, JAX ")
     held = [(a["href"], a.text) for a in cells["hidden"].select(".receipt-note a")]
     one = ("#claim-one", "It is one."), ("#claim-one-2", "It is one.")
-    assert held == [*one, ("#claim-one-3", "Two. And more.")]
+    two = ("#claim-one-3", "Two. And more."), ("#claim-one-4", LONG.strip())
+    assert held == [*one, *two]
     assert cells["odd"].select_one("details #check-odd"), "it is folded with its place"
     assert not cells["hidden"].select(".cell_input")
     assert page.find(id="check-one") in (cells["hidden"], *cells["hidden"].children)
