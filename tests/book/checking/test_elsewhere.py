@@ -72,10 +72,8 @@ def test_a_record_stands_beside_the_pages_own_output_with_its_provenance(recorde
     assert "; this page itself with JAX " in page
     assert len(tabs) == 3, "all records of a cell share one set"
     own, there, _ = tabs[-1].select(".sd-tab-content")
-    assert (own.text.strip(), own.find_previous("input").has_attr("checked")) == (
-        "",
-        True,
-    )
+    assert own.text.strip() == "", "where a cell gives nothing, the open tab is empty"
+    assert own.find_previous("input").has_attr("checked")
     assert "there 2" in there.text
     assert "2 Pretend" in page
     assert "2 cpu" in page

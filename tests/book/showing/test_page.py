@@ -11,7 +11,7 @@ from executed_book.showing.receipts import CountRole
 
 from ..conftest import TinyBook, new_book
 
-#: Cells by what they are about; each is found on the page by its first line.
+#: The cells of the page, by what they are about.
 CELLS = {
     "value": "x = '<b>'\nx",
     "measured": ":tags: [measured]\nprint(3)",
@@ -80,18 +80,14 @@ def test_a_figure_of_a_cell_has_a_twin_where_both_themes_are_shown(book, page):
     light, dark, pixels, drawn = images(page)
     assert (pixels[0][-4:], pixels[1:], drawn) == (".png", (), ("drawn.svg",))
     assert (light[1:], dark) == (("only-light",), ("-dark.svg", "only-dark"))
-    for builder, options in {
-        "html": "-Dexecuted_book_figures=svg",
-        "epub": "-q",
-    }.items():
-        assert (
-            book.sphinx("-b", builder, options, "-c", "conf", "docs", builder)[0] == 0
-        )
-    others = [
-        BeautifulSoup((book.root / name).read_text(), "html.parser")
-        for name in ("html/one.html", "epub/one.xhtml")
-    ]
-    assert [len(images(other)) for other in others] == [3, 3]
+    places = ("-c", "conf", "docs", "out")
+    for builder, option, name in (
+        ("html", "-Dexecuted_book_figures=svg", "one.html"),
+        ("epub", "-q", "one.xhtml"),
+    ):
+        assert book.sphinx("-b", builder, option, *places)[0] == 0
+        text = (book.root / "out" / name).read_text()
+        assert len(images(BeautifulSoup(text, "html.parser"))) == 3, builder
 
 
 def test_messages_are_text_without_colors_but_for_those_that_they_have(cells):
