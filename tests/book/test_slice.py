@@ -64,6 +64,10 @@ LEFT_OUT = {
         ],
         ["rng = np.random.default_rng(0)"],
     ),
+    "keep-tagged cells": (
+        [SourceCell("a = {}\na[0] = 1", frozenset({"keep"})), "print(1)"],
+        [],
+    ),
     "a cell announced to raise": (
         ["x = [1]", SourceCell("x[0] = 2\nx[3]", raises="IndexError: a"), "print(2)"],
         ["x = [1]", "x[0] = 2", "x[3]"],
@@ -104,6 +108,10 @@ WRITTEN = {
             "import jax\ndef write(x, r):\n    r[...] = x\n"
             "r = jax.new_ref(1)\n_ = jax.vmap(write)(1, r)\nr[0]"
         ),
+    ),
+    "a generator that is drawn from": (
+        ["def f():\n    yield 1", "g = f()", "next(g)", "n = 1", "print(next(g))"],
+        "def f():\n    yield 1\ng = f()\n_ = next(g)\nprint(next(g))",
     ),
     "statements that share a line": (["a = 1; b = 2", "print(b)"], "b = 2\nprint(b)"),
     "wrapped functions that hold each other": (
