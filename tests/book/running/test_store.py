@@ -24,6 +24,12 @@ def test_what_is_kept_is_found_with_its_seal(store):
     assert store.save("a/b", KEY, {"text": "other"}) != seal
 
 
+def test_an_entry_whose_seal_is_not_of_its_content_is_not_there(store):
+    store.save("a", KEY, {})
+    store.path("a", KEY).write_bytes(b"x\n{}")
+    assert store.load("a", KEY) is None
+
+
 @pytest.mark.parametrize("depends", [{}, [], {"distributions": 3, "files": {}}])
 def test_an_entry_of_another_form_does_not_hold(store, depends):
     store.save("a", KEY, {"depends": depends})
