@@ -30,7 +30,7 @@ def test_prose_alone_executes_nothing_and_a_cell_its_chapter_alone(two):
     assert "one set" in two.html("one")
     two.add_text("one", "An older file.")
     os.utime(two.root / "docs" / "one.md", (1e9, 1e9))
-    two.built()
+    assert "0 to execute" in two.built(SOME_NAME="set")
     assert "An older file." in two.html("one")
     two.chapter("one", "print('uno')")
     assert "1 to execute" in two.built()
