@@ -84,7 +84,6 @@ executed_book_install_line = (
 executed_book_folder = "empty"  # so that a chapter needs nothing but what it says
 executed_book_outputs = "../outputs/cells"
 executed_book_programs = "../outputs/programs"
-executed_book_verified = ["**"]
 executed_book_rules = "all"
 nitpicky = True
 # Types in signatures belong to JAX and Python, whose pages are not part of this site.

@@ -301,7 +301,7 @@ def test_a_faulty_page_is_told_at_its_line(told, name):
     [
         ("latin:3", "not UTF-8"),
         ("broken:1", "not a notebook: JSONDecodeError"),
-        ("old:1", "not a notebook: notebook format 3, not 4"),
+        ("old:1", "not a notebook: ValueError: notebook format 3, not 4"),
         ("note:4", "cell 1 raised ZeroDivisionError"),
         ("twice:1", "twice.ipynb beside it gives the same page"),
     ],

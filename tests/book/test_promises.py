@@ -221,7 +221,7 @@ def test_a_page_that_was_changed_while_the_book_was_built_is_not_shown(book):
     book.chapter("one", f"{cell}path.write_text(path.read_text() + {more!r})")
     book.index("one")
     said = book.refused("build")
-    assert "one.md: was changed while the book was built; build again" in said
+    assert "one.md: has other cells than were executed; build again" in said
     assert not book.site.exists()
 
 

@@ -54,10 +54,10 @@ def check_pins(
 def _compared(
     chapter: Chapter, cell: Cell, pinned: StoredCell, now: StoredCell
 ) -> Iterator[PageError]:
-    difference: object = same_output(pinned.text, now.text)
+    difference = same_output(pinned.text, now.text)
     if pinned.varies != now.varies:
         difference = "one of them is marked as varying, the other is not"
     if difference is not None:
         hint = f"correct the cell; or if the new outputs are right, {_ACCEPT}"
         what = "does not give what is pinned"
-        yield chapter.wrong(cell, what, hint, str(difference))
+        yield chapter.wrong(cell, what, hint, difference)

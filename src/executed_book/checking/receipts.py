@@ -1,10 +1,9 @@
 """Sentences and the checks that they name: what must hold, and how many there are."""
 
 import dataclasses
+from collections import Counter
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
 
 from sphinx.util.matching import Matcher
 
@@ -17,32 +16,10 @@ from ..running.store import Store
 from . import failing
 from .failing import Assertion
 
-
-@dataclass(frozen=True)
-class Counts:
-    """How many sentences have a check.
-
-    Attributes:
-        sentences: those that name a check.
-        checks: the checks that are named.
-        universal: the sentences in universal words that claim something.
-        universal_bound: those of them that a check holds, theirs or the paragraph's.
-    """
-
-    sentences: int = 0
-    checks: int = 0
-    universal: int = 0
-    universal_bound: int = 0
-
-    def __add__(self, other: Self) -> Self:
-        mine, theirs = dataclasses.astuple(self), dataclasses.astuple(other)
-        return type(self)(*(a + b for a, b in zip(mine, theirs, strict=True)))
-
-    def __str__(self) -> str:
-        return (
-            f"{self.sentences} sentences name {self.checks} checks;"
-            f" {self.universal_bound} of {self.universal} universal ones have one"
-        )
+#: What is counted: the sentences that name a check, the checks that are named, the
+#: sentences in universal words that claim something, and those of them that a check
+#: holds, theirs or the paragraph's.
+COUNTED = ("sentences", "checks", "universal", "universal-bound")
 
 
 # -- what must hold
@@ -136,15 +113,25 @@ def _loose(page: Reading, sentence: Sentence, what: str) -> PageError:
 # -- how many there are
 
 
-def count_claims(page: Reading) -> Counts:
-    """The counts of one page."""
+def count_claims(page: Reading) -> Counter[str]:
+    """The counts of one page, by the names in `COUNTED`."""
     sentences = page.sentences
     claiming = [s for s in sentences if s.is_universal and not s.exempt]
-    return Counts(
-        sentences=sum(bool(s.checks) for s in sentences),
-        checks=len({name for s in sentences for name in s.checks}),
-        universal=len(claiming),
-        universal_bound=sum(s.is_bound for s in claiming),
+    counts = (
+        sum(bool(s.checks) for s in sentences),
+        len({name for s in sentences for name in s.checks}),
+        len(claiming),
+        sum(s.is_bound for s in claiming),
+    )
+    return Counter(dict(zip(COUNTED, counts, strict=True)))
+
+
+def in_words(counts: Counter[str]) -> str:
+    """The counts of a page or a book, as a sentence."""
+    sentences, checks, universal, bound = (counts[name] for name in COUNTED)
+    return (
+        f"{sentences} sentences name {checks} checks;"
+        f" {bound} of {universal} universal ones have one"
     )
 
 

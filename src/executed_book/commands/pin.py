@@ -94,7 +94,7 @@ def _not_the_same(
                     "gave two outputs in two runs",
                     "make it the same every time, or tag it 'measured' and assert"
                     " its bounds",
-                    str(difference),
+                    difference,
                 )
 
 

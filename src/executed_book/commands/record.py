@@ -125,7 +125,10 @@ class _Recording:
         chapter, needs = here.chapter, needed_cells(here)
         failures, spoilt = failed(here, needs)
         errors = failures + check_run(here, self.settings.rules, spoilt)
-        wrong = {_cell_at(chapter, error.line): error for error in reversed(errors)}
+        wrong = {  # by the last cell that begins above a line
+            max((c.number for c in chapter.cells if c.line <= e.line), default=0): e
+            for e in reversed(errors)
+        }
         numbers = {cell.number for cell in chapter.cells}
         good = numbers - spoilt - wrong.keys()
         steady = {cell.number for cell in chapter.cells if not cell.varies} & good
@@ -153,11 +156,6 @@ class _Recording:
             return set()
         stored = still_holding(read_outputs(path), executed, needed_cells(executed))
         return {c.number for c, r in executed if is_same(stored.get(c.number), r)}
-
-
-def _cell_at(chapter: Chapter, line: int) -> int:
-    """The cell that a line of the page belongs to: the last that begins above it."""
-    return max((c.number for c in chapter.cells if c.line <= line), default=0)
 
 
 def _first_line(error: PageError) -> str:

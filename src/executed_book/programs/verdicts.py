@@ -78,8 +78,7 @@ class Promise:
             return f"{ran.shown}\n{ran.stderr[-_LAST_WORDS:]}".rstrip()
         if self.gives is None:
             return None
-        difference = same_output(_steady(self.gives), _steady(ran.shown))
-        return None if difference is None else str(difference)
+        return same_output(_steady(self.gives), _steady(ran.shown))
 
 
 def _steady(text: str) -> str:

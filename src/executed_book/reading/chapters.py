@@ -10,7 +10,7 @@ from ..errors import PageError
 from ..model import Cell, Chapter, Prose, Sentence, Value
 from ..settings import Settings
 from .markdown import SPAN, Stretch, stretches
-from .notebooks import NotANotebook, notebook_stretches
+from .notebooks import NOT_A_NOTEBOOK, notebook_stretches
 from .options import (
     cell_options,
     executes,
@@ -129,13 +129,10 @@ def _read_markdown(text: str, reading: Reading) -> None:
 def _read_notebook(text: str, reading: Reading) -> None:
     try:
         metadata, pieces = notebook_stretches(text)
-    except NotANotebook as error:
-        raise PageError(
-            reading.path,
-            1,
-            f"not a notebook: {error}",
-            "save it anew from Jupyter, or remove it",
-        ) from None
+    except NOT_A_NOTEBOOK as error:
+        what = f"not a notebook: {type(error).__name__}: {error}"
+        way = "save it anew from Jupyter, or remove it"
+        raise PageError(reading.path, 1, what, way) from None
     _check_language(metadata, reading.path)
     metadata = {k: v for k, v in metadata.items() if k != "kernelspec"}
     reading.read_text(pieces)

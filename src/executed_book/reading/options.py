@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from ..errors import PageError, did_you_mean
-from ..settings import MODES, myst_nb_limit
+from ..settings import myst_nb_limit
 from .markdown import Stretch
 
 #: What a cell's `:tags:` may say. The first group is ours, the rest MyST-NB's.
@@ -18,6 +18,9 @@ TAGS = frozenset(
     | {"hide-output", "remove-output", "remove-stdout", "remove-stderr"}
     | {"scroll-output", "raises-exception", "skip-execution"}
 )
+
+#: What MyST-NB's `execution_mode` may be: `off` runs no page, and any other each page.
+MODES = ("off", "auto", "force", "cache", "inline")
 
 #: What a cell's options may be called.
 CELL_OPTIONS = frozenset(
@@ -118,9 +121,8 @@ def page_options(
 
     MyST-NB's own `mystnb: {execution_timeout: 60}` is a limit as well; -1 lifts it.
     """
-    settings = metadata.get("executed_book")
+    settings, asked = metadata.get("executed_book"), of_myst_nb(metadata)
     options = _mapping(settings)
-    asked = of_myst_nb(metadata)
     timeout = myst_nb_limit(asked.get("execution_timeout"))
     limit, platform = options.get("limit", timeout), options.get("platform")
     is_number = isinstance(limit, int | float) and not isinstance(limit, bool)
@@ -132,23 +134,19 @@ def page_options(
     )
     mode = asked.get("execution_mode", "auto")
     if mode not in MODES and not is_off(metadata):
-        what = f"'execution_mode' is {mode!r}"
+        name, what = "mystnb", f"'execution_mode' is {mode!r}"
         way = f"it is one of {', '.join(MODES)}"
-        return {}, [PageError(path, line_of(text, "mystnb"), what, way)]
-    if asked.get("execution_in_temp") is not None:
-        what = "'execution_in_temp' is of the whole book"
+    elif asked.get("execution_in_temp") is not None:
+        name, what = "mystnb", "'execution_in_temp' is of the whole book"
         way = "write 'nb_execution_in_temp = True' in conf.py"
-        return {}, [PageError(path, line_of(text, "mystnb"), what, way)]
-    if right:
+    elif not right:
+        name = "executed_book"
+        what = f"front matter 'executed_book: {settings}' is not understood"
+        way = "write 'executed_book: {limit: 60}' for the seconds that a cell may take,"
+        way += " 'executed_book: {platform: cpu}' to run there wherever it is built"
+    else:
         return {"limit": limit, "platform": platform}, []
-    error = PageError(
-        path,
-        line_of(text, "executed_book"),
-        f"front matter 'executed_book: {settings}' is not understood",
-        "write 'executed_book: {limit: 60}' for the seconds that a cell may take,"
-        " 'executed_book: {platform: cpu}' to run there wherever the book is built",
-    )
-    return {}, [error]
+    return {}, [PageError(path, line_of(text, name), what, way)]
 
 
 def cell_options(

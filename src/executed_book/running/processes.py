@@ -8,7 +8,6 @@ group is all there is.
 import contextlib
 import ctypes
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -97,9 +96,11 @@ def run_folder() -> Iterator[Path]:
     with contextlib.ExitStack() as stack:
         with _interrupts_wait():
             # Looking for the system's folder leaves a file of its own if cut off.
-            folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
-            stack.callback(_remove, folder)
-        yield folder
+            made = tempfile.TemporaryDirectory(
+                prefix=_PREFIX, ignore_cleanup_errors=True
+            )
+            folder = stack.enter_context(made)
+        yield Path(folder)
 
 
 @contextlib.contextmanager
@@ -109,13 +110,3 @@ def _interrupts_wait() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _remove(folder: Path, patience: float = 2.0) -> None:
-    """Remove it, also while a process that was killed still writes there (seconds)."""
-    give_up = time.monotonic() + patience
-    while True:
-        shutil.rmtree(folder, ignore_errors=True)
-        if not folder.exists() or time.monotonic() > give_up:
-            return
-        time.sleep(0.05)

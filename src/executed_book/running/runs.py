@@ -5,7 +5,7 @@ from ..model import Chapter, Executed, run_from, to_plain
 from ..settings import Settings
 from .chapters import Finished
 from .fingerprint import environment_fingerprint
-from .platform import check_platform, platform_name
+from .platform import platform_name
 from .store import Store
 
 
@@ -18,13 +18,12 @@ class KeptRuns:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._store = Store(settings.cache, settings.project)
-        check_platform()
+        self.store = Store(settings.cache, settings.project)
         self._environment = environment_fingerprint(platform_name())
 
     def load(self, chapter: Chapter) -> Executed | None:
         """The chapter with its run, if there is one that holds."""
-        entry = self._store.load(chapter.docname, self._key(chapter)) or {}
+        entry = self.store.load(chapter.docname, self._key(chapter)) or {}
         try:
             run = run_from(entry["run"], entry["seal"])
         except (KeyError, TypeError):
@@ -36,7 +35,7 @@ class KeptRuns:
         """Keep a run; the chapter with it, sealed."""
         plain = to_plain(finished.run)
         entry = {"run": plain, "depends": finished.depends}
-        seal = self._store.save(chapter.docname, self._key(chapter), entry)
+        seal = self.store.save(chapter.docname, self._key(chapter), entry)
         return Executed(chapter, run_from(plain, seal))
 
     def expected_seconds(self, chapter: Chapter) -> float:
@@ -44,18 +43,14 @@ class KeptRuns:
 
         Measured cells repeat what they measure, and keep all other cells waiting.
         """
-        for path in self._store.entries(chapter.docname):
-            entry = self._store.read(path) or {}
+        for path in self.store.entries(chapter.docname):
+            entry = self.store.read(path) or {}
             try:
                 return run_from(entry["run"]).seconds
             except (KeyError, TypeError):
                 continue
         measured = sum("measured" in cell.tags for cell in chapter.cells)
         return 1.0 * len(chapter.cells) + 4.0 * measured
-
-    def prune(self) -> None:
-        """Remove what no build has used for a month."""
-        self._store.prune()
 
     def _key(self, chapter: Chapter) -> str:
         cells = [

@@ -24,8 +24,14 @@ def _parts(node: nodes.Element, name: str) -> list[nodes.container]:
     return [part for part in containers if part.get("nb_element") == name]
 
 
-def _cells(document: nodes.document) -> list[nodes.container]:
+def cells_of(document: nodes.document) -> list[nodes.container]:
+    """The code cells of a page."""
     return _parts(document, "cell_code")
+
+
+def code_of(cell: nodes.container) -> nodes.container | None:
+    """The part of a cell that shows its code; None if the page hides it."""
+    return next(iter(_parts(cell, "cell_code_source")), None)
 
 
 def _output(cell: nodes.container) -> nodes.container | None:
@@ -47,7 +53,7 @@ class MarkedOutputs(SphinxTransform):
     default_priority = 210
 
     def apply(self, **kwargs: Any) -> None:
-        for cell in _cells(self.document):
+        for cell in cells_of(self.document):
             marked = {"tag_measured", "tag_device"} & set(cell["classes"])
             for output in _parts(cell, "cell_code_output"):
                 is_long = re.search(r"\w{10000}", output.astext())
@@ -79,7 +85,7 @@ class DarkTwins(SphinxTransform):
     def apply(self, **kwargs: Any) -> None:
         if self.config.executed_book_figures != "themed":
             return
-        for cell in _cells(self.document):
+        for cell in cells_of(self.document):
             for image in list(cell.findall(nodes.image)):
                 if image["uri"].endswith(".svg"):
                     self._add_twin(image)
@@ -115,9 +121,9 @@ class ProgramBoxes(SphinxTransform):
     default_priority = 212
 
     def apply(self, **kwargs: Any) -> None:
-        for cell in _cells(self.document):
+        for cell in cells_of(self.document):
             metadata = cell["cell_metadata"]
-            source = next(iter(_parts(cell, "cell_code_source")), None)
+            source = code_of(cell)
             if source is not None and metadata.get("program"):
                 cell.insert(cell.index(source) + 1, program_box(metadata["program"]))
             elif source is not None and "no-program" in metadata:
@@ -138,7 +144,7 @@ class RecordTabs(SphinxTransform):
     def apply(self, **kwargs: Any) -> None:
         home: nodes.container | None = None
         tabs: nodes.container | None = None
-        for cell in _cells(self.document):
+        for cell in cells_of(self.document):
             record = cell["cell_metadata"].get("record")
             if record is None:
                 home, tabs = cell, None

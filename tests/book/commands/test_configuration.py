@@ -55,7 +55,11 @@ def test_a_conf_that_cannot_be_read_is_told_at_its_line(
 
 
 @pytest.mark.parametrize(
-    "line", ["nb_execution_timeout = 'ten'", "nb_custom_formats = 3"]
+    "line",
+    [
+        *("nb_execution_timeout = 'ten'", "nb_custom_formats = 3"),
+        *("nb_execution_mode = 'offf'", "nb_execution_mode = True"),
+    ],
 )
 def test_what_myst_nb_would_refuse_is_refused_before_anything_runs(tmp_path, line):
     with pytest.raises(BookError, match=r"conf.py, in an option of MyST-NB: .*must be"):

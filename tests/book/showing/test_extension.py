@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,11 +12,11 @@ from typing import Any
 import pytest
 
 from executed_book.book import Book, ExecutedPage
-from executed_book.checking.receipts import Counts
+from executed_book.errors import BookError
 from executed_book.programs.snippets import Snippets
 from executed_book.reading.chapters import read_page
 from executed_book.settings import Settings
-from executed_book.showing.extension import ChapterFailure, Showing
+from executed_book.showing.extension import Showing
 
 from ..made import executed, gave, printed
 
@@ -55,7 +56,9 @@ def showing(tmp_path: Path) -> Showing:
     app.builder = SimpleNamespace(name="html", format="html")
     app.env = SimpleNamespace(found_docs={"one", "text"})
     made = Showing(app)
-    made.book = Book([chapter], {"one": ran}, {"one": page}, counts=Counts(3))
+    made.book = Book(
+        [chapter], {"one": ran}, {"one": page}, counts=Counter(sentences=3)
+    )
     return made
 
 
@@ -67,7 +70,7 @@ def test_what_is_not_executed_is_shown_as_it_stands(showing, tmp_path):
     assert showing.unexecuted(page, "# Text\n") is None
     notebook = page.with_suffix(".ipynb")
     assert showing.unexecuted(notebook, '{"cells": []}')["cells"] == []
-    with pytest.raises(ChapterFailure, match=r"left\.ipynb: not a notebook"):
+    with pytest.raises(BookError, match=r"left\.ipynb: not a notebook"):
         showing.unexecuted(notebook, "[]")
 
 

@@ -1,15 +1,15 @@
 """Ticks after sentences, and what a check shows of the sentences that it holds."""
 
+from collections import Counter
 from types import SimpleNamespace
 from typing import Any
 
 from docutils import nodes
 from docutils.utils import new_document
 
-from executed_book.checking.receipts import Counts
+from executed_book.checking.receipts import COUNTED
 from executed_book.model import Cell, Sentence
 from executed_book.showing.receipts import (
-    COUNTS,
     CheckRole,
     CountRole,
     NoCheckRole,
@@ -109,15 +109,17 @@ def test_a_mark_without_a_check_shows_nothing():
 
 
 def test_counts_are_those_of_the_book_when_they_are_asked_for():
-    counts = [Counts(sentences=1234, universal_bound=5)]
+    counts = [Counter({"sentences": 1234, "universal-bound": 5})]
     role = CountRole(lambda: counts[0])
     reading = Reading()
     assert [n.astext() for n in reading.ask(role, "sentences")] == ["1,234"]
     assert [n.astext() for n in reading.ask(role, "universal-bound")] == ["5"]
-    counts[0] = Counts(sentences=7)
+    counts[0] = Counter(sentences=7)
     assert [n.astext() for n in reading.ask(role, "sentences")] == ["7"]
     reading.ask(role, "sentence")
-    assert reading.said == [f"7: 'sentence' is no count: there are {', '.join(COUNTS)}"]
+    assert reading.said == [
+        f"7: 'sentence' is no count: there are {', '.join(COUNTED)}"
+    ]
 
 
 def test_a_check_whose_code_is_not_shown_has_its_place_itself():
