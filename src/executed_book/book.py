@@ -10,13 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sphinx.util.matching import Matcher
+
 from .checking.elsewhere import Record, recorded_elsewhere, records_of
 from .checking.pins import check_pins
 from .checking.receipts import (
     check_failing,
     check_names,
     count_claims,
-    matches,
     unbound,
 )
 from .checking.rules import check_run, failed, may_be_noise
@@ -281,7 +282,7 @@ class _Building:
         book.unbound += unbound_here
         book.counts += count_claims(page)
         book.errors += check_names(page)
-        if matches(settings.bound, page.docname):
+        if Matcher(list(settings.bound))(page.docname):
             book.errors += unbound_here
         if "receipts" in settings.rules:
             book.errors += check_failing(page, self.assertions)

@@ -123,11 +123,6 @@ OPTIONS = (
         " the machine's, and 4 at least",
     ),
     Option(
-        "folder",
-        lambda value: _accepted(value, value in ("page", "empty")),
-        "where cells run: 'page', the page's own folder, or 'empty', a new one",
-    ),
-    Option(
         "figures",
         lambda value: _accepted(value, value in ("png", "svg", "themed")),
         "how figures are drawn: 'png', 'svg', or 'themed', as SVG in one style that"
@@ -179,6 +174,8 @@ class Settings:
         jobs: how many chapters run at once.
         may_fail: whether a cell that nobody announced may fail, as in MyST-NB's
             `nb_execution_allow_errors`.
+        folder: where cells run: "page", the page's own folder, or "empty", a new one,
+            as in MyST-NB's `nb_execution_in_temp`.
         only: the chapters to look at, by name; None for all.
 
     The others are options of `conf.py`: see `OPTIONS`.
@@ -265,7 +262,7 @@ def settings_of(
     if timeout is not None:
         settings.setdefault("cell_seconds", timeout)
     if _is_set(get("nb_execution_in_temp")):
-        settings.setdefault("folder", "empty")
+        settings["folder"] = "empty"
     formats, kinds = {*(get("nb_custom_formats") or ())}, get("source_suffix")
     if isinstance(kinds, dict):
         formats |= {suffix for suffix, kind in kinds.items() if kind == "myst-nb"}

@@ -191,7 +191,7 @@ USES = {
 
 
 def test_what_a_page_used_has_changed_so_it_runs_again(book):
-    book.configure("executed_book_folder, executed_book_rules = 'page', []")
+    book.configure("nb_execution_in_temp, executed_book_rules = False, []")
 
     def runs(**variables: str) -> set[str]:
         said = book.executed(**variables)

@@ -51,7 +51,6 @@ def test_folders_are_named_from_where_the_configuration_is(tmp_path):
         ("cell_seconds", "a minute"),
         ("output_limit", -1),
         ("output_limit", 1000.5),
-        ("folder", "pages"),
         ("figures", "jpg"),
     ],
 )

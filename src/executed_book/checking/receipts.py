@@ -2,10 +2,8 @@
 
 import dataclasses
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-
-from sphinx.util.matching import Matcher
 
 from .. import names
 from ..errors import PageError, did_you_mean
@@ -133,8 +131,3 @@ def in_words(counts: Counter[str]) -> str:
         f"{sentences} sentences name {checks} checks;"
         f" {bound} of {universal} universal ones have one"
     )
-
-
-def matches(patterns: Collection[str], docname: str) -> bool:
-    """Whether one of the patterns means the page."""
-    return Matcher(list(patterns))(docname)

@@ -98,9 +98,11 @@ def _failing(
         failure = result.failure
         if causes:
             spoilt[cell.number] = min(causes)
-        elif failure is not None and not _is_allowed(cell, failure):
-            spoilt[cell.number] = cell.number
-            failing.append((cell, failure))
+        elif failure is not None:
+            is_announced = cell.may_raise or cell.raises is not None
+            if not is_announced or failure.name == OVER_LIMIT:
+                spoilt[cell.number] = cell.number
+                failing.append((cell, failure))
     return failing, spoilt
 
 
@@ -117,11 +119,6 @@ def may_be_noise(executed: Executed, needs: Callable[[int], set[int]]) -> bool:
         and measured & {cell.number, *needs(cell.number)}
         for cell, failure in failing
     )
-
-
-def _is_allowed(cell: Cell, failure: Failure) -> bool:
-    announced = cell.may_raise or cell.raises is not None
-    return announced and failure.name != OVER_LIMIT
 
 
 def _unannounced(chapter: Chapter, cell: Cell, failure: Failure) -> PageError:

@@ -336,7 +336,13 @@ def _cell(lines: list[str], path: Path, needs: frozenset[int] | None) -> StoredC
         elif mark == ":":
             text = "\n".join(line[2:] for line in block)
         elif mark == "@":
-            parts.append(_part_beside(text, path.with_name(block[0][2:])))
+            file = path.with_name(block[0][2:])
+            named = (m for m, end in _FORMATS.items() if file.suffix == f".{end}")
+            mime = next(named, "")
+            raw = file.read_bytes()
+            is_png = mime == "image/png"
+            content = base64.b64encode(raw).decode() if is_png else raw.decode()
+            parts.append(Part(text, mime, content))
         elif block[0].startswith("# needs "):
             needs = frozenset(map(int, block[0].split()[2:]))
         elif block[0] in ("~", "!"):
@@ -346,10 +352,3 @@ def _cell(lines: list[str], path: Path, needs: frozenset[int] | None) -> StoredC
     return StoredCell(
         "\n".join(source), tuple(parts), "~" in marks, "!" in marks, needs
     )
-
-
-def _part_beside(text: str, file: Path) -> Part:
-    mime = next((m for m, end in _FORMATS.items() if file.suffix == f".{end}"), "")
-    if mime == "image/png":
-        return Part(text, mime, base64.b64encode(file.read_bytes()).decode())
-    return Part(text, mime, file.read_text("utf-8"))

@@ -140,7 +140,11 @@ class Verdicts:
         lines = path.read_text("utf-8", "replace").split("\n") if path.exists() else []
         for line in lines if lines[:1] == [self._head] else ():
             if match := _LINE.fullmatch(line):
-                self._lines[match["key"]] = match["what"], _verdict(match)
+                pairs = (pair.split(":") for pair in (match["added"] or "").split())
+                added = tuple((int(cell), int(number)) for cell, number in pairs)
+                about = added, match["text"] or "", match["note"] or ""
+                verdict = Verdict(match["word"], *about)
+                self._lines[match["key"]] = match["what"], verdict
 
     def find(self, promise: Promise) -> Verdict | None:
         """The verdict on a text; None if it has not been run."""
@@ -167,12 +171,6 @@ class Verdicts:
             )
         lines = [_line(key, *entry) for key, entry in self._lines.items()]
         write_whole(self.path, "\n".join([self._head, *lines, ""]))
-
-
-def _verdict(match: re.Match[str]) -> Verdict:
-    pairs = (pair.split(":") for pair in (match["added"] or "").split())
-    added = tuple((int(cell), int(line)) for cell, line in pairs)
-    return Verdict(match["word"], added, match["text"] or "", match["note"] or "")
 
 
 def _line(key: str, what: str, verdict: Verdict) -> str:

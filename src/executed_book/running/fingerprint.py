@@ -106,7 +106,8 @@ def _now(project: Path) -> dict[str, Callable[[str], str | None]]:
         "distributions": installed_version,
         "files": lambda name: file_digest(project / name),
         "folders": lambda name: _listing_digest(project / name),
-        "variables": lambda name: _value_digest(variables.get(name)),
+        # One may be a secret, so its value is not kept.
+        "variables": lambda n: digest(variables[n]) if n in variables else None,
     }
 
 
@@ -123,11 +124,6 @@ def _listing_digest(folder: Path) -> str | None:
         return digest(sorted(set(os.listdir(folder)) - _MADE))  # noqa: PTH208
     except OSError:
         return None
-
-
-def _value_digest(value: str | None) -> str | None:
-    """A variable may be a secret, so its value is not kept."""
-    return None if value is None else digest(value)
 
 
 @functools.cache

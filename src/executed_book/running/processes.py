@@ -81,13 +81,9 @@ def end_descendants(patience: float = 5.0) -> None:
                 os.kill(pid, signal.SIGKILL)
         for pid in pids:
             with contextlib.suppress(ChildProcessError):
-                _wait(pid, give_up)
-
-
-def _wait(pid: int, give_up: float) -> None:
-    # Not for ever: a killed process may still wait for a disk.
-    while os.waitpid(pid, os.WNOHANG) == (0, 0) and time.monotonic() < give_up:
-        time.sleep(0.002)
+                # Not for ever: a killed process may still wait for a disk.
+                while not os.waitpid(pid, os.WNOHANG)[0] and time.monotonic() < give_up:
+                    time.sleep(0.002)
 
 
 @contextlib.contextmanager

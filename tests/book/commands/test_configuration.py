@@ -18,10 +18,10 @@ def read(root: Path, text: str, *, more: dict[str, object] | None = None, **over
 def test_the_command_line_wins(tmp_path):
     settings: Settings = read(
         tmp_path,
-        "executed_book_folder = 'empty'\nexecuted_book_outputs = 'cells'\n"
+        "nb_execution_in_temp = True\nexecuted_book_outputs = 'cells'\n"
         "executed_book_cache = 'kept'\n",
         more={"cache": tmp_path / "mine", "jobs": 7},
-        executed_book_folder="page",
+        nb_execution_in_temp="0",
         executed_book_outputs="",
     )
     assert (settings.folder, settings.outputs) == ("page", None)
