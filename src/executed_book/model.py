@@ -250,12 +250,6 @@ class Executed:
     def __iter__(self) -> Iterator[tuple[Cell, CellResult]]:
         return zip(self.chapter.cells, self.run.results, strict=False)
 
-    @property
-    def values(self) -> Iterator[tuple[Value, ValueResult]]:
-        """Every value of the page with its text, in the page's order."""
-        for cell, result in self:
-            yield from zip(cell.values, result.values, strict=True)
-
 
 #: A dataclass of this module in JSON.
 Plain = dict[str, Any]

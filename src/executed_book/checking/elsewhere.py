@@ -26,11 +26,10 @@ class Record:
 def recorded_elsewhere(folder: Path) -> dict[str, list[Path]]:
     """The files of all pages that were recorded on another device than a CPU."""
     files: dict[str, list[Path]] = {}
-    for place in sorted(folder.glob("*")):
-        if not place.name.startswith("cpu-"):
-            for path in sorted(place.rglob("*.txt")):
-                docname = path.relative_to(place).with_suffix("").as_posix()
-                files.setdefault(docname, []).append(path)
+    for path in sorted(folder.rglob("*.txt")):
+        place, _, page = path.relative_to(folder).as_posix().partition("/")
+        if not place.startswith("cpu-"):
+            files.setdefault(page.removesuffix(".txt"), []).append(path)
     return files
 
 

@@ -26,7 +26,7 @@ from typing import Any
 
 from ..errors import PageError
 from ..files import write_whole
-from ..model import Cell, CellResult, Executed, Output, Provenance, Value, ValueResult
+from ..model import Cell, CellResult, Executed, Output, Provenance
 from .text import pinned_text
 
 #: What a page shows rather than text, the best first, and how its files end.
@@ -149,7 +149,11 @@ def accepted_page(executed: Executed) -> StoredPage:
     """What a run would have accepted; of what varies only the values in the text."""
     cells = []
     for cell, result in executed:
-        lines = [*_values(zip(cell.values, result.values, strict=True))]
+        lines = [
+            f"{{value}} {value.expression} = {computed.text}"
+            for value, computed in zip(cell.values, result.values, strict=True)
+            if value.role == "value"
+        ]
         if not cell.varies:
             lines = [*pinned_text(result.outputs).splitlines(), *lines]
         varies = cell.varies and not lines
@@ -160,12 +164,6 @@ def accepted_page(executed: Executed) -> StoredPage:
 
 def _on_cpu(jax: str, device: str) -> Provenance:
     return Provenance("cpu", device, 1, jax, "", "")
-
-
-def _values(values: Iterable[tuple[Value, ValueResult]]) -> Iterator[str]:
-    for value, result in values:
-        if value.role == "value":
-            yield f"{{value}} {value.expression} = {result.text}"
 
 
 def _texts(lines: Iterable[str]) -> tuple[Part, ...]:

@@ -146,15 +146,12 @@ def settled(snippets: Snippets, offers: Iterable[Offer]) -> Snippets:
         if verdict.added:
             programs[cell] = offer.lengthen(verdict.added)
         if verdict.files and (text := programs[cell]):
-            programs[cell] = _naming(verdict.files, text)
+            head, _, rest = text.partition("\n")
+            files = (
+                f"# Needs beside it, from the page's folder: {', '.join(verdict.files)}"
+            )
+            programs[cell] = f"{head}\n{files}\n{rest}"
     return dataclasses.replace(snippets, programs=programs, reasons=reasons)
-
-
-def _naming(files: Sequence[str], text: str) -> str:
-    """A text that says below its first line which files belong beside it."""
-    head, _, rest = text.partition("\n")
-    line = f"# Needs beside it, from the page's folder: {', '.join(files)}"
-    return f"{head}\n{line}\n{rest}"
 
 
 def unverified(offers: Iterable[Offer]) -> Iterator[PageError]:

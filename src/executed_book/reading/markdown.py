@@ -139,8 +139,8 @@ def _cell_kind(token: Token) -> str | None:
     """What kind of notebook cell a token is; None for any other, or a nested fence."""
     if token.type != "fence" or token.level:
         return None
-    names = {"{code-cell}": "code", "{raw-cell}": "raw"}
-    return next((k for name, k in names.items() if token.info.startswith(name)), None)
+    match = re.match(r"\{(code|raw)-cell\}", token.info)
+    return match[1] if match else None
 
 
 def _cell(token: Token, kind: str, first: int) -> Stretch:

@@ -97,11 +97,19 @@ def _mapping(data: Any) -> dict[str, Any]:
     return data if isinstance(data, dict) else {}
 
 
-def language_of(metadata: dict[str, Any]) -> str:
-    """The language that a page says its cells are written in."""
+def check_language(metadata: dict[str, Any], path: Path) -> None:
+    """Refuse another language; a kernel of Python may have any name: cells run here.
+
+    Raises:
+        PageError: the page says that its cells are written in another.
+    """
     language = _mapping(metadata.get("kernelspec")).get("language")
     language = language or _mapping(metadata.get("language_info")).get("name")
-    return str(language or "python")
+    if not str(language or "python").lower().startswith(("python", "ipython")):
+        raise PageError(
+            *(path, 1, f"its cells are written in {language}"),
+            "name the page in nb_execution_excludepatterns: it is shown as it is",
+        )
 
 
 def of_myst_nb(metadata: dict[str, Any]) -> dict[str, Any]:

@@ -213,10 +213,6 @@ _RATIO = (
 _MEASURED = re.compile(
     rf"{_NUMBER}(?:\s*(?:{_TIME}|{_SIZE}|{_RATE})(?![\w/])|\s*{_RATIO}\b|-fold\b)"
 )
-#: What is not the author's number: code, roles with their content, math, targets.
-_NOT_PROSE = re.compile(
-    r"\{[\w:-]+\}`[^`]*`|(`+).+?\1|\$[^$]*\$|\]\([^)]*\)|<https?:[^>]*>|^:\w+:.*$"
-)
 
 
 def check_prose(path: Path, running: Iterable[tuple[int, str]]) -> Iterator[PageError]:
@@ -227,7 +223,7 @@ def check_prose(path: Path, running: Iterable[tuple[int, str]]) -> Iterator[Page
     ("3.2× faster"). A bound in words is prose, and a check asserts it.
     """
     for line, content in running:
-        for match in _MEASURED.finditer(_NOT_PROSE.sub(" ", content)):
+        for match in _MEASURED.finditer(_hide(content)):
             yield PageError(
                 path,
                 line,

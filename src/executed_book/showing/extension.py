@@ -40,8 +40,9 @@ from .stamp import stamp
 from .transforms import setup_transforms
 from .values import line_up, setup_values
 
-#: What a page was made of: the time of its file, and the seal of its run if it has one.
-Seal = tuple[int, str | None]
+#: What a page was made of: the time of its file, the seal of its run if it has one, and
+#: the counts over the book if it quotes one.
+Seal = tuple[int, str | None, Counter[str] | None]
 
 
 class Showing:
@@ -97,22 +98,18 @@ class Showing:
             except BookError as error:
                 _end(error)
         before: dict[str, Seal] = getattr(env, "executed_book_seals", {})
-        now = {docname: self._seal(env, docname) for docname in env.found_docs}
+        now: dict[str, Seal] = {}
+        counting = {page.docname for page in self.book.texts if page.has_counts}
+        for docname in env.found_docs:
+            page = self.page(docname)
+            # Sphinx reads a newer file again; an older one may replace it, too.
+            time = (
+                Path(env.doc2path(docname)).stat().st_mtime_ns
+            )  # text before Sphinx 8
+            counts = self.counts if docname in counting else None
+            now[docname] = time, page.seal if page is not None else None, counts
         env.executed_book_seals = now  # type: ignore[attr-defined]
-        other = {docname for docname in now if before.get(docname) != now[docname]}
-        if getattr(env, "executed_book_counts", None) != self.counts:
-            other |= {page.docname for page in self.book.texts if page.has_counts}
-        env.executed_book_counts = self.counts  # type: ignore[attr-defined]
-        return sorted(other)
-
-    def _seal(self, env: BuildEnvironment, docname: str) -> Seal:
-        """What tells whether a page is another: its file's time, what its cells gave.
-
-        Sphinx reads a file again that is newer; one that is older may replace it, too.
-        """
-        page = self.page(docname)
-        time = Path(env.doc2path(docname)).stat().st_mtime_ns  # text before Sphinx 8
-        return time, page.seal if page is not None else None
+        return sorted(name for name in now if before.get(name) != now[name])
 
     def end_page(self, app: Sphinx, doctree: nodes.document) -> None:
         """Stamp the page with when and where it ran."""
@@ -257,7 +254,7 @@ def _parser(showing: Showing) -> type[NotebookParser]:
                 notebook = showing.notebook(env.docname, inputstring)
                 notebook = notebook or showing.unexecuted(path, inputstring)
                 if page := showing.page(env.docname):
-                    line_up(env, page.executed.values)
+                    line_up(env, page.executed)
                 if notebook is None:
                     MystParser.parse(self, inputstring, document)
                 else:

@@ -19,7 +19,7 @@ from ..checking.receipts import COUNTED
 from ..model import Chapter, Run, Sentence
 from ..reading.sentences import NO_CLAIM, names_in
 from .stamp import devices
-from .transforms import cells_of, code_of
+from .transforms import cells_of, part_of
 from .values import refused
 
 _SEEN = "executed-book-receipts"
@@ -165,7 +165,7 @@ def _keep_together(tick: nodes.raw) -> None:
 
 
 def _add(cell: nodes.container, receipt: Receipt) -> None:
-    source = code_of(cell)
+    source = part_of(cell, "source")
     (cell if source is None else source)["ids"].append(check_anchor(receipt["name"]))
     cell.insert(0 if source is None else cell.index(source) + 1, _note(receipt))
 

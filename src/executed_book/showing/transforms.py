@@ -29,13 +29,9 @@ def cells_of(document: nodes.document) -> list[nodes.container]:
     return _parts(document, "cell_code")
 
 
-def code_of(cell: nodes.container) -> nodes.container | None:
-    """The part of a cell that shows its code; None if the page hides it."""
-    return next(iter(_parts(cell, "cell_code_source")), None)
-
-
-def _output(cell: nodes.container) -> nodes.container | None:
-    return next(iter(_parts(cell, "cell_code_output")), None)
+def part_of(cell: nodes.container, kind: str) -> nodes.container | None:
+    """The first part of a cell that shows its "source" or an "output"; None without."""
+    return next(iter(_parts(cell, f"cell_code_{kind}")), None)
 
 
 # The transforms run in the order of their priorities: a figure has its twin before it
@@ -123,7 +119,7 @@ class ProgramBoxes(SphinxTransform):
     def apply(self, **kwargs: Any) -> None:
         for cell in cells_of(self.document):
             metadata = cell["cell_metadata"]
-            source = code_of(cell)
+            source = part_of(cell, "source")
             if source is not None and metadata.get("program"):
                 cell.insert(cell.index(source) + 1, program_box(metadata["program"]))
             elif source is not None and "no-program" in metadata:
@@ -149,7 +145,7 @@ class RecordTabs(SphinxTransform):
             if record is None:
                 home, tabs = cell, None
                 continue
-            output = _output(cell)
+            output = part_of(cell, "output")
             assert home is not None, "a record follows the cell that it is of"
             assert output is not None, "a record has an output"
             assert cell.parent is not None
@@ -165,7 +161,7 @@ def _set_aside(home: nodes.container, like: nodes.container) -> nodes.container:
     tabs: nodes.container = create_component(
         "tab-set", classes=["sd-tab-set", "records"]
     )
-    own = _output(home)
+    own = part_of(home, "output")
     # The container stays where MyST-NB put it; what it shows moves into the first tab.
     shown = own.children if own is not None else ()
     tabs += _tab(home["cell_metadata"]["device"], shown, checked=True)

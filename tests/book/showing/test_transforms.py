@@ -150,7 +150,7 @@ def test_several_records_share_one_set_and_say_what_else_is_another():
     assert [tab[0] for tab in tabs(document)] == names
     sets = [n for n in document.findall(nodes.container) if _is(n, "tab-set")]
     assert len(sets) == 1
-    assert len(transforms._cells(document)) == 1, "the records' own cells are gone"
+    assert len(transforms.cells_of(document)) == 1, "the records' own cells are gone"
 
 
 def test_a_cell_that_gave_nothing_itself_has_an_empty_tab():
