@@ -224,13 +224,8 @@ class _Building:
 
     def _run_once(self, chapters: list[Chapter]) -> None:
         order = sorted(chapters, key=self.runs.expected_seconds, reverse=True)
-        tasks = [
-            ChapterTask(
-                *(chapter, self.settings, self.progress, self._finished),
-                names_jax=self.names_jax,
-            )
-            for chapter in order
-        ]
+        about = self.settings, self.progress, self._finished, self.names_jax
+        tasks = [ChapterTask(chapter, *about) for chapter in order]
         # A book whose pages never name JAX does not depend on its version.
         with open_workers(without=() if self.names_jax else ("jax",)) as workers:
             self.while_starting()

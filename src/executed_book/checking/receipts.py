@@ -34,8 +34,8 @@ def check_names(page: Reading) -> Iterator[PageError]:
         for name in sentence.checks:
             if name not in page.checks:
                 what = f"no check of this page is called {name!r}: {_quoted(sentence)}"
-                hint = f"{did_you_mean(name, page.checks)}name a cell of the page:"
-                hint += f" ':check: {name}'"
+                meant = did_you_mean(name, page.checks)
+                hint = f"{meant}name a cell of the page: ':check: {name}'"
                 yield PageError(page.path, sentence.line, what, hint)
 
 

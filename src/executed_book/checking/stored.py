@@ -116,11 +116,9 @@ def accepted_path(folder: Path, docname: str, jax: str = "") -> Path | None:
 
 def newest_first(folder: Path) -> list[Path]:
     """The folders of CPUs, by their version of JAX."""
-
-    def version(place: Path) -> list[int]:
-        return [int(number) for number in re.findall(r"\d+", place.name)]
-
-    return sorted(folder.glob("cpu-*"), key=version, reverse=True)
+    places = folder.glob("cpu-*")
+    versions = {p: [int(n) for n in re.findall(r"\d+", p.name)] for p in places}
+    return sorted(versions, key=versions.__getitem__, reverse=True)
 
 
 def is_accepted(path: Path) -> bool:

@@ -128,13 +128,13 @@ def _override(text: str) -> tuple[str, str]:
 def _settings(options: argparse.Namespace) -> Settings:
     from .configuration import read_settings
 
-    only, cache = getattr(options, "only", None), options.cache
-    more = {
-        "jobs": options.jobs,
-        "cache": cache and cache.resolve(),
-        "only": only and frozenset(only),
-    }
-    more = {name: value for name, value in more.items() if value is not None}
+    more: dict[str, Any] = {}
+    if options.jobs is not None:
+        more["jobs"] = options.jobs
+    if options.cache is not None:
+        more["cache"] = options.cache.resolve()
+    if getattr(options, "only", None):
+        more["only"] = frozenset(options.only)
     source, config = options.source.resolve(), options.config.resolve()
     return read_settings(config, source, dict(options.D), **more)
 

@@ -8,6 +8,7 @@ group is all there is.
 import contextlib
 import ctypes
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -81,9 +82,13 @@ def end_descendants(patience: float = 5.0) -> None:
                 os.kill(pid, signal.SIGKILL)
         for pid in pids:
             with contextlib.suppress(ChildProcessError):
-                # Not for ever: a killed process may still wait for a disk.
-                while not os.waitpid(pid, os.WNOHANG)[0] and time.monotonic() < give_up:
-                    time.sleep(0.002)
+                _wait(pid, give_up)
+
+
+def _wait(pid: int, give_up: float) -> None:
+    # Not for ever: a killed process may still wait for a disk.
+    while os.waitpid(pid, os.WNOHANG) == (0, 0) and time.monotonic() < give_up:
+        time.sleep(0.002)
 
 
 @contextlib.contextmanager
@@ -92,11 +97,9 @@ def run_folder() -> Iterator[Path]:
     with contextlib.ExitStack() as stack:
         with _interrupts_wait():
             # Looking for the system's folder leaves a file of its own if cut off.
-            made = tempfile.TemporaryDirectory(
-                prefix=_PREFIX, ignore_cleanup_errors=True
-            )
-            folder = stack.enter_context(made)
-        yield Path(folder)
+            folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+            stack.callback(_remove, folder)
+        yield folder
 
 
 @contextlib.contextmanager
@@ -106,3 +109,13 @@ def _interrupts_wait() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _remove(folder: Path, patience: float = 2.0) -> None:
+    """Remove it, also while a process that was killed still writes there (seconds)."""
+    give_up = time.monotonic() + patience
+    while True:
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists() or time.monotonic() > give_up:
+            return
+        time.sleep(0.05)

@@ -53,15 +53,11 @@ class KeptRuns:
         return 1.0 * len(chapter.cells) + 4.0 * measured
 
     def _key(self, chapter: Chapter) -> str:
-        cells = [
-            [
-                cell.source,
-                "measured" in cell.tags,
-                cell.is_skipped,
-                [value.expression for value in cell.values],
-            ]
-            for cell in chapter.cells
-        ]
+        cells = []
+        for cell in chapter.cells:
+            values = [value.expression for value in cell.values]
+            is_measured = "measured" in cell.tags
+            cells.append([cell.source, is_measured, cell.is_skipped, values])
         settings = self._settings
         style = sorted((k, str(v)) for k, v in settings.figure_style.items())
         shown = [settings.figures, style, settings.folder]
