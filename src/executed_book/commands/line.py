@@ -8,7 +8,7 @@ import sys
 import traceback
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from ..errors import BookError
 from ..running.processes import STOPPING
