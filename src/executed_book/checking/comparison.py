@@ -30,8 +30,8 @@ _PLACES = (
 def same_output(expected: str, got: str) -> str | None:
     """Where two outputs differ, in words, or None if they are the same.
 
-    The lines of both are told from the first to the last that differs. White space at
-    the ends does not count.
+    The text lists the lines of both from the first to the last that differs. White
+    space at the ends does not count.
 
     >>> same_output("loss 0.3333333", "loss 0.3333334")
     >>> print(same_output("x\\nArray(3)", "x\\nArray(4)"))
