@@ -113,7 +113,7 @@ def _now(project: Path) -> dict[str, Callable[[str], str | None]]:
 
 def _own(paths: Iterable[Path], project: Path) -> list[str]:
     """Those that are read in a project and not made by it, as places in it."""
-    places = (path.relative_to(project) for path in paths)
+    places = (Path(os.path.relpath(path, project)) for path in paths)
     own = sorted(place for place in places if not _MADE & set(place.parts))
     return [place.as_posix() for place in own]
 
