@@ -68,7 +68,8 @@ def _positive(value: Any) -> float:
 
 
 def _count(value: Any) -> int:
-    return int(_accepted(value, _positive(value).is_integer()))
+    number = _positive(value)
+    return int(_accepted(number, number.is_integer()))
 
 
 def _rules(value: Any) -> frozenset[str]:

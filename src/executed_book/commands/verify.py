@@ -30,12 +30,9 @@ def verify(settings: Settings, progress: Progress) -> None:
     if waiting:
         docnames = {offer.chapter.docname for offer in waiting}
         values = page_values(settings, progress, docnames)
-        waiting = [
-            dataclasses.replace(
-                o, values=values.get((o.chapter.docname, o.cell.number), {})
-            )
-            for o in waiting
-        ]
+        for k, offer in enumerate(waiting):
+            of_cell = values.get((offer.chapter.docname, offer.cell.number), {})
+            waiting[k] = dataclasses.replace(offer, values=of_cell)
         programs.verify_offers(waiting, settings.jobs, progress, settings.memory_bytes)
     _forget(settings, book)
     progress.note(programs.count(book.all_offers))

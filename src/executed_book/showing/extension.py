@@ -103,9 +103,7 @@ class Showing:
         for docname in env.found_docs:
             page = self.page(docname)
             # Sphinx reads a newer file again; an older one may replace it, too.
-            time = (
-                Path(env.doc2path(docname)).stat().st_mtime_ns
-            )  # text before Sphinx 8
+            time = Path(env.doc2path(docname)).stat().st_mtime_ns
             counts = self.counts if docname in counting else None
             now[docname] = time, page.seal if page is not None else None, counts
         env.executed_book_seals = now  # type: ignore[attr-defined]
