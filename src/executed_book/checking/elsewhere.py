@@ -26,7 +26,7 @@ class Record:
 def recorded_elsewhere(folder: Path) -> dict[str, list[Path]]:
     """The files of all pages that were recorded on another device than a CPU."""
     files: dict[str, list[Path]] = {}
-    for path in sorted(folder.rglob("*.txt")):
+    for path in sorted(folder.glob("*/**/*.txt")):
         place, _, page = path.relative_to(folder).as_posix().partition("/")
         if not place.startswith("cpu-"):
             files.setdefault(page.removesuffix(".txt"), []).append(path)
