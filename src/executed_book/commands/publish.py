@@ -148,10 +148,16 @@ def _refused(path: Path, why: str, way_out: str) -> BookError:
 
 
 def _is_inside(output: Path, source: Path, excluded: Iterable[str]) -> bool:
-    """Whether a site at `output` would be taken for the book's own files."""
+    """Whether a site at `output` would be taken for the book's own files.
+
+    That is so where it would stand in the source's place, around the source, or in the
+    source and not in a folder that is excluded there.
+    """
     place, source = output.resolve(), source.resolve()
-    if place == source or place in source.parents:
-        return place == source or source.exists()
+    if place == source:
+        return True
+    if place in source.parents:
+        return source.exists()
     if source not in place.parents:
         return False
     inside = place.relative_to(source)

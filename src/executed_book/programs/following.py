@@ -386,7 +386,11 @@ class Follower:
         return results if methods else None
 
     def _method(self, owners: Things, name: str, arguments: Arguments) -> Things:
-        """Call a method, of the page's class or of an object of a library."""
+        """Call a method, of the page's class or of an object of a library.
+
+        A method that the page defines is followed. Of any other its name tells whether
+        it changes its object; and it may call the functions that its object holds.
+        """
         results, is_own = NOTHING, False
         for thing in in_order(owners):
             if thing.kind == "instance" or isinstance(thing.code, ast.ClassDef):
