@@ -150,8 +150,8 @@ def _refused(path: Path, why: str, way_out: str) -> BookError:
 def _is_inside(output: Path, source: Path, excluded: Iterable[str]) -> bool:
     """Whether a site at `output` would be taken for the book's own files.
 
-    It would if it replaced the source, contained it, or lay in it outside of the folders
-    that are excluded there.
+    It would if it replaced the source, contained it, or lay in it outside of the
+    folders that are excluded there.
     """
     place, source = output.resolve(), source.resolve()
     if place == source:
