@@ -81,7 +81,8 @@ def test_the_line_that_begins_with_a_word():
 )
 def test_how_a_page_asks_to_be_executed(metadata, limit, platform):
     found, errors = page_options(metadata, "", PAGE)
-    assert (found, errors) == ({"limit": limit, "platform": platform}, [])
+    asked = {"limit": limit, "platform": platform, "reads": None}
+    assert (found, errors) == (asked, [])
 
 
 LIMITS = [{"limit": limit} for limit in (0, True, "60", 10**400)]
