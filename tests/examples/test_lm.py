@@ -3,6 +3,7 @@
 import inspect
 import json
 import os
+import random
 import shutil
 import signal
 import struct
@@ -14,7 +15,9 @@ import urllib.request
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from pathlib import Path
+from tempfile import mkdtemp
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -382,6 +385,26 @@ def a_step(config: Any, **more: Any) -> tuple[Any, float, Any]:
     return jax.device_get(state), float(value), step
 
 
+def test_a_report_counts_the_bytes_and_collectives_of_a_step(model: Any):
+    state, _, step = a_step(model.config)
+    size = sum(leaf.nbytes for leaf in jax.tree.leaves(state))
+    report = lm.parallel.report(step)
+    assert report["donated"] == size
+    assert report["arguments"] == size + some_tokens(16, 33).nbytes
+    assert 0 < report["results"] - size < 1000  # the loss, and a table of pointers
+    assert report["temporaries"] > size / 3  # the gradient alone
+    text = """
+        a = f32[8]{0} all-gather(x), metadata={op_name="all-to-all"}
+        b = (f32[1]{0}, f32[8]{0}) all-gather-start(x)
+        c = f32[8]{0} all-gather-done(b)
+        d = f32[] all-reduce(y), to_apply=add
+    """
+    memory = step.memory_analysis()
+    fake = SimpleNamespace(memory_analysis=lambda: memory, as_text=lambda: text)
+    counted = lm.parallel.report(fake)["collectives"]
+    assert counted == {"all-gather": 2, "all-reduce": 1}
+
+
 def largest_difference(a: Any, b: Any) -> float:
     apart = jax.tree.map(lambda x, y: np.abs(x - y).max(initial=0), a, b)
     return max(map(float, jax.tree.leaves(apart)))
@@ -479,11 +502,19 @@ def test_adapters_change_nothing_at_first_and_then_learn(model: Any):
 
 
 @pytest.fixture(scope="module")
-def whole(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A run that nobody stopped."""
+def timed(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, float]:
+    """A run that nobody stopped, and its seconds from the first loss to the end."""
     config = configured(folder, tmp_path_factory.mktemp("whole") / "run")
-    ended(train(config))
-    return config
+    running = train(config)
+    wait_for_a_loss(running, config)
+    began = time.monotonic()
+    ended(running)
+    return config, time.monotonic() - began
+
+
+@pytest.fixture(scope="module")
+def whole(timed: tuple[Any, float]) -> Any:
+    return timed[0]
 
 
 def checkpoints(run: str | Path) -> set[int]:
@@ -502,6 +533,27 @@ def test_a_run_says_what_it_measured(whole: Any):
     assert 0 < found["share of the roof"] < 1
     assert 0 < found["test"] < 8
     assert checkpoints(run) == {8, 12}
+
+
+def test_speed_and_roof_by_a_clock_that_is_known(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Read for the n-th time it says n * n: the steps take 1, 5 and 9 seconds."""
+    config = replace(configured(folder, Path(mkdtemp(dir=tmp_path))), steps=3)
+    clock = SimpleNamespace(perf_counter=(n * n for n in count()).__next__)
+    for function in (lm.train.train, lm.train.roof):
+        monkeypatch.setitem(function.__globals__, "time", clock)
+    found = lm.train.train(config)
+    assert found is not None
+    a_step = config.batch * config.context
+    speeds = [line["tokens_a_second"] for line in metrics(config.output)[1:]]
+    assert speeds == pytest.approx([a_step / seconds for seconds in (1, 5, 9)])
+    assert found["tokens a second"] == pytest.approx(a_step / 5)
+    # Its fastest product begins at the eighth reading; the sixth ended the last step.
+    top = 2 * 1024**3 / (8 * 8 - 7 * 7)
+    flops = lm.train.flops_a_token(config, lm.evaluate.load(config.output)[2])
+    share = found["tokens a second"] * flops / top
+    assert found["share of the roof"] == pytest.approx(share)
 
 
 def board(run: Path) -> list[tuple[int, dict[str, float]]]:
@@ -554,37 +606,45 @@ def test_tensorboard_reads_what_the_lines_say(whole: Any):
         assert values == pytest.approx(numbers, rel=1e-6)
 
 
-def interrupted(config: Any, number: int, after: float) -> int:
-    """Start a run, send it a signal some seconds after its first loss; its status."""
+def wait_for_a_loss(running: subprocess.Popen, config: Any) -> None:
+    """Wait until a run that was just started notes a loss, or ends."""
+    metrics, before = Path(config.output, "metrics.jsonl"), None
+    while running.poll() is None:
+        now = metrics.read_text().count('"loss"') if metrics.exists() else 0
+        before = now if before is None else before
+        if now > before or (now and before and now < before):
+            return
+        time.sleep(0.01)
+
+
+def interrupt(config: Any, number: int, after: float) -> None:
+    """Start a run, and send it a signal some seconds after its first loss."""
     running = train(config)
     try:
-        metrics, before = Path(config.output, "metrics.jsonl"), None
-        while running.poll() is None:
-            now = metrics.read_text().count('"loss"') if metrics.exists() else 0
-            before = now if before is None else before
-            if now > before or (now and before and now < before):
-                break
-            time.sleep(0.01)
+        wait_for_a_loss(running, config)
         time.sleep(after)
         running.send_signal(number)
         out, err = running.communicate(timeout=HANGS)
     finally:
         running.kill()
+    print(f"{after:.3f} s after a loss: {running.returncode} {out.splitlines()[-1:]}")
     if number == signal.SIGTERM and "SIGTERM" in out:
         assert running.returncode == 0, err
-    return running.returncode
 
 
-MOMENTS = [
-    pytest.param(0.05 * i, marks=() if i == 1 else pytest.mark.weekly)
-    for i in range(10)
-]
+#: What the moments are drawn from: another number each time, or that of the variable.
+SEED = os.environ.get("MOMENTS_SEED") or str(random.SystemRandom().randrange(10**6))
+TIMES = [pytest.param(i, marks=pytest.mark.weekly if i else ()) for i in range(10)]
 
 
-@pytest.mark.parametrize("after", MOMENTS)
-def test_terminated_or_killed_it_goes_on_bit_for_bit(after, whole, config):
-    interrupted(config, signal.SIGTERM, after)
-    interrupted(config, signal.SIGKILL, after)
+@pytest.mark.parametrize("i", TIMES)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_terminated_or_killed_it_goes_on_bit_for_bit(number, i, timed, config):
+    """Stopped once or, each second time, twice: at random while it trains."""
+    print(f"The moments come again with MOMENTS_SEED={SEED}")
+    (whole, seconds), drawn = timed, random.Random(f"{SEED} {number} {i}")
+    for _ in range(1 + i % 2):
+        interrupt(config, number, drawn.uniform(0, seconds))
     ended(train(config))
     assert losses(config.output) == losses(whole.output)
     assert weights(config.output) == weights(whole.output)
@@ -780,6 +840,7 @@ def test_a_compressor_is_charged_for_what_is_new(name: str):
     known = np.random.default_rng(0).integers(0, 256, 20_000, np.uint8).tobytes()
     new = np.random.default_rng(1).integers(0, 256, 20_000, np.uint8).tobytes()
     assert bits(known, known) < 0.2
+    assert bits(known + bytes(10_000_000), known) < 0.2  # farther than the text is long
     assert 7.9 < bits(known, new) < 8.2
     assert 7.9 < bits(b"", known) < 8.2
 
@@ -788,12 +849,25 @@ def test_a_compressor_is_charged_for_what_is_new(name: str):
 BREAKS = [
     ("baselines", "y = of[0]", "y = 2 * of[0]", "discounts"),
     ("baselines", "* shares\n", "* 0.5 * shares\n", "kneser_ney_gives"),
-    ("baselines", "(train + test)) - before", "(train + test))", "a_compressor"),
+    ("baselines", "(train + test)) - before", "(train + test))", "a_compressor[xz]"),
     ("evaluate", "0 if start == 0 else size - stride", "0", "bits_a_byte"),
     ("evaluate", "rows[:, 1:])", "rows[:, :-1])", "bits_a_byte"),
     ("evaluate", "/ math.log(2)", "", "bits_a_byte"),
     ("text", "covered[starts] += 1", "covered[starts + 1] += 1", "passages_seen"),
+    ("baselines", "preset=9", "preset=6", "a_compressor[xz]"),
+    ("baselines", "--long=27", "--long=20", "a_compressor[zstd]"),
     ("train", "6 * weights + 6", "2 * weights + 6", "operations_a_token"),
+    ("train", "2 * size**3 /", "size**3 /", "speed_and_roof"),
+    ("train", "min(seconds)", "max(seconds)", "speed_and_roof"),
+    ("train", "config.batch * config.context\n", "config.batch\n", "speed_and_roof"),
+    ("train", "np.median(speeds)", "np.mean(speeds)", "speed_and_roof"),
+    ("train", 'state["params"]) / top', 'state["params"])', "speed_and_roof"),
+    ("parallel", "memory.argument_size", "memory.output_size", "a_report_counts"),
+    ("parallel", "memory.output_size", "memory.argument_size", "a_report_counts"),
+    ("parallel", "memory.alias_size", "memory.output_size", "a_report_counts"),
+    ("parallel", "memory.temp_size", "memory.alias_size", "a_report_counts"),
+    ("parallel", "(?:-start)?", "", "a_report_counts"),
+    ("parallel", "Counter(names)", "Counter(set(names))", "a_report_counts"),
     ("loader", "range(process * own, (process + 1) * own)", "range(own)", "no_two"),
 ]
 
@@ -803,11 +877,11 @@ BREAKS = [
 def test_a_broken_baseline_or_metric_is_seen(
     module, right, wrong, test, request, monkeypatch
 ):
-    [check] = [f for name, f in globals().items() if name.startswith(f"test_{test}")]
-    given = inspect.signature(check).parameters
+    start, _, case = test.partition("[")
+    [check] = [f for name, f in globals().items() if name.startswith(f"test_{start}")]
     fixtures = {
-        parameter: "xz" if parameter == "name" else request.getfixturevalue(parameter)
-        for parameter in given
+        name: case.rstrip("]") if name == "name" else request.getfixturevalue(name)
+        for name in inspect.signature(check).parameters
     }
     check(**fixtures)
     with_a_line_broken(getattr(lm, module), right, wrong, monkeypatch)
