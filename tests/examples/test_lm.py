@@ -47,6 +47,14 @@ class Lazy:
 lm = Lazy()
 
 
+@pytest.fixture(autouse=True)
+def usual_sigterm() -> Iterator[None]:
+    """A training in this process takes over the signal, and would keep it."""
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("text")
@@ -392,7 +400,8 @@ def test_a_report_counts_the_bytes_and_collectives_of_a_step(model: Any):
     assert report["donated"] == size
     assert report["arguments"] == size + some_tokens(16, 33).nbytes
     assert 0 < report["results"] - size < 1000  # the loss, and a table of pointers
-    assert report["temporaries"] > size / 3  # the gradient alone
+    logits = 4 * some_tokens(16, 32).size * model.config.vocab
+    assert report["temporaries"] > logits > size
     text = """
         a = f32[8]{0} all-gather(x), metadata={op_name="all-to-all"}
         b = (f32[1]{0}, f32[8]{0}) all-gather-start(x)
@@ -535,6 +544,7 @@ def test_a_run_says_what_it_measured(whole: Any):
     assert checkpoints(run) == {8, 12}
 
 
+@pytest.mark.weekly
 def test_speed_and_roof_by_a_clock_that_is_known(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -638,13 +648,13 @@ TIMES = [pytest.param(i, marks=pytest.mark.weekly if i else ()) for i in range(1
 
 
 @pytest.mark.parametrize("i", TIMES)
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_terminated_or_killed_it_goes_on_bit_for_bit(number, i, timed, config):
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGKILL"])
+def test_terminated_or_killed_it_goes_on_bit_for_bit(name, i, timed, config):
     """Stopped once or, each second time, twice: at random while it trains."""
     print(f"The moments come again with MOMENTS_SEED={SEED}")
-    (whole, seconds), drawn = timed, random.Random(f"{SEED} {number} {i}")
+    (whole, seconds), drawn = timed, random.Random(f"{SEED} {name} {i}")
     for _ in range(1 + i % 2):
-        interrupt(config, number, drawn.uniform(0, seconds))
+        interrupt(config, signal.Signals[name], drawn.uniform(0, seconds))
     ended(train(config))
     assert losses(config.output) == losses(whole.output)
     assert weights(config.output) == weights(whole.output)
