@@ -31,20 +31,8 @@ BREAKS = [
     ("study", ") == labels", ") == model.predict(asked)", test_study, "neighbors"),
     ("study", "fit(x.reshape", "fit(0 * x.reshape", test_study, "neighbors"),
     ("three_libraries", "(apart.max())\n", "(apart.min())\n", test_three, "is_apart"),
-    (
-        "three_libraries",
-        "abs(np.subtract(losses",
-        "(np.subtract(losses",
-        test_three,
-        "is",
-    ),
-    (
-        "three_libraries",
-        'losses[name], losses["plain"]',
-        "losses[name], losses[name]",
-        test_three,
-        "is_apart",
-    ),
+    ("three_libraries", "abs(np.subtract(", "(np.subtract(", test_three, "is_apart"),
+    ("three_libraries", 'losses["plain"]))', "losses[name]))", test_three, "is_apart"),
     ("train_convnet", "(axis=1) == y", "(axis=1) != y", test_convnet, "evaluation"),
     ("train_convnet", '(batch["weight"] * each)', "each", test_convnet, "weight_zero"),
     (
