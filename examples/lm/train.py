@@ -136,7 +136,8 @@ class Metrics:
     def __init__(self, path, first, write):
         self.path, self.write, self.pending = path, write, deque()
         if write:
-            lines = path.read_text().splitlines() if path.exists() else []
+            # A run keeps its lines up to its checkpoint; without one it starts over.
+            lines = path.read_text().splitlines() if first and path.exists() else []
             kept = [line for line in lines if json.loads(line)["step"] <= first]
             path.write_text("".join(f"{line}\n" for line in kept))
             self.board = events.Writer(path.parent)
