@@ -15,7 +15,7 @@ import urllib.request
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from itertools import count
+from itertools import combinations, count
 from pathlib import Path
 from tempfile import mkdtemp
 from types import ModuleType, SimpleNamespace
@@ -948,6 +948,9 @@ def test_the_chapter_says_who_wins():
     more_heads = [run["results"]["test"] for run in lm_figures.named(kept, "kv")]
     added = sorted(b - a for a, b in zip(seeds, more_heads, strict=True))
     assert added[0] < -0.05 < -0.01 < added[1] < added[2] < 0
+    halved = [run["results"]["test"] for run in lm_figures.named(kept, "bf")]
+    added = [abs(b - a) for a, b in zip(seeds, halved, strict=True)]
+    assert max(added) < min(abs(a - b) for a, b in combinations(seeds, 2))
 
 
 # --- Bad input ------------------------------------------------------------------------
