@@ -128,6 +128,7 @@ for _ in range(600):
     data = [data]
 display({"text/plain": "deep", "application/json": data}, raw=True)"""
 RAISES = "def setup(app):\n    app.connect('doctree-read', lambda *_: 1 / 0)"
+EXITS = "def setup(app):\n    app.connect('env-updated', lambda *_: exit(0))"
 DEEP = "import sys\nsys.setrecursionlimit(10**9)\ndef f(n):\n    f(n + 1)\nf(0)"
 
 FAULTS = {
@@ -161,6 +162,9 @@ FAULTS = {
         conf("executed_book_memroy = 3"), "did you mean 'executed_book_memory'?"
     ),
     "an extension that raises": Fault(conf(RAISES), "could not be rendered: Extension"),
+    "an extension that exits": Fault(
+        conf(EXITS), "could not be rendered: SystemExit: 0"
+    ),
     "no such extension": Fault(conf("extensions += ['no_such']"), "no_such"),
     "a date": Fault(
         lambda book: None,

@@ -139,6 +139,14 @@ def start_server(
         )
 
 
+def _socketpair() -> tuple[socket.socket, socket.socket]:
+    """Two ends that wait, whatever limit of time `conf.py` sets for all sockets."""
+    ends = socket.socketpair()
+    for end in ends:
+        end.setblocking(True)
+    return ends
+
+
 class Workers:
     """Starts workers; see `open_workers`."""
 
@@ -146,7 +154,7 @@ class Workers:
         self, run: Path, environment: Mapping[str, str], without: Iterable[str]
     ) -> None:
         self._run, self._started = run, list[Worker]()
-        ours, theirs = socket.socketpair()
+        ours, theirs = _socketpair()
         self._link = ours
         self._server = start_server(theirs, run, environment, without)
         theirs.close()
@@ -163,7 +171,7 @@ class Workers:
         # Elsewhere than on Linux nothing is imported before the fork: see `server`.
         if fresh or sys.platform != "linux":
             (folder / "fresh").touch()
-        ours, theirs = socket.socketpair()
+        ours, theirs = _socketpair()
         life_read, life_write = os.pipe()
         end_read, end_write = os.pipe()
         fds = [theirs.fileno(), life_read, end_write]
