@@ -128,6 +128,10 @@ for _ in range(600):
     data = [data]
 display({"text/plain": "deep", "application/json": data}, raw=True)"""
 RAISES = "def setup(app):\n    app.connect('doctree-read', lambda *_: 1 / 0)"
+REMOVES = """
+import shutil
+def setup(app):
+    app.connect("env-updated", lambda *_: shutil.rmtree(app.outdir.parent))"""
 EXITS = "def setup(app):\n    app.connect('env-updated', lambda *_: exit(0))"
 DEEP = "import sys\nsys.setrecursionlimit(10**9)\ndef f(n):\n    f(n + 1)\nf(0)"
 
@@ -151,6 +155,9 @@ FAULTS = {
         page(DEEP),
         "docs/one.md:9: cell 1 held over 1 GB of memory",
         arguments=("-Dexecuted_book_memory=1",),
+    ),
+    "the work removed": Fault(
+        conf(REMOVES), "the disk says: No such file or directory"
     ),
     "no conf.py": Fault(
         lambda book: (book.root / "conf" / "conf.py").unlink(), "no conf.py in it"
