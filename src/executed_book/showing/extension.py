@@ -136,8 +136,6 @@ class Showing:
         """
         offered = self._write_downloads(app, page, context.get("body"))
         context["downloads"] = offered
-        # From the page itself the way to the site's root is "#", or ends with a slash.
-        root = context["pathto"]("", 1).rstrip("#").rstrip("/") or "."
         notebook = self._setting("colab")
         if notebook and self.page(page) is not None:
             address = f"{notebook.rstrip('/')}/{page}.ipynb"
@@ -146,6 +144,8 @@ class Showing:
             context.setdefault("header_buttons", []).insert(0, button)
         for group in context.get("header_buttons", []):
             if group.get("label") == "download-buttons":
+                # From the page itself the way to the root is "#", or ends with a slash.
+                root = context["pathto"]("", 1).rstrip("#").rstrip("/") or "."
                 group["buttons"][:0] = [
                     {
                         "type": "link",
@@ -261,12 +261,17 @@ def _parser(showing: Showing) -> type[NotebookParser]:
     class Parser(NotebookParser):  # type: ignore[misc]
         def parse(self, inputstring: str, document: nodes.document) -> None:
             env = document.settings.env
+            page = showing.page(env.docname)
+            values = page.executed.values if page is not None else iter(())
+            if part := re.search(r":(\d+):<translated>$", document["source"]):
+                # Sphinx has a paragraph of a catalog read, for the one at this line.
+                line_up(env, (some for some in values if some[0].line >= int(part[1])))
+                return MystParser.parse(self, inputstring, document)
             path = Path(env.doc2path(env.docname))  # text before Sphinx 8
             try:
                 notebook = showing.notebook(env.docname, inputstring)
                 notebook = notebook or showing.unexecuted(path, inputstring)
-                if page := showing.page(env.docname):
-                    line_up(env, page.executed.values)
+                line_up(env, values)
                 if notebook is None:
                     MystParser.parse(self, inputstring, document)
                 else:
