@@ -11,7 +11,7 @@ def printed(program, *arguments):
     """What a program prints, which must end well; its text, or a path to it."""
     first = [program] if "\n" not in str(program) else ["-c", textwrap.dedent(program)]
     command = [sys.executable, *map(str, (*first, *arguments))]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     return done.stdout
 

@@ -1,6 +1,5 @@
 """measure on functions and models of libraries."""
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
@@ -9,14 +8,6 @@ from flax import nnx
 from justafter import measure
 
 QUICK = {"budget": 0.05, "precision": 0.5}
-
-
-def test_filter_jit_and_its_modules():
-    model = eqx.nn.MLP(3, 2, 4, 1, key=jax.random.key(0))
-    step = eqx.filter_jit(lambda model, x: jax.vmap(model)(x))
-    m = measure(step, model, jnp.ones((5, 3)), **QUICK)
-    assert m.steady.median > 0
-    assert "equinox jitted this function" in m.note
 
 
 def test_nnx_jit_with_state():
