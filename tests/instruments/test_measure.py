@@ -160,19 +160,6 @@ def test_compare_takes_turns_so_drift_does_not_decide(clock):
     assert c.ratios["b"].most < 1.02 * c.ratios["b"].least
 
 
-def test_nobody_gains_by_the_place_in_a_round(clock):
-    """A function beside itself, where what runs second finds the machine slower."""
-    calls = []
-
-    def fn():
-        calls.append(1)
-        clock.now += 1e-3 * (1 + len(calls) % 2 / 10)
-
-    ratio = measure.compare({"a": fn, "b": fn}, budget=1).ratios["b"]
-    assert ratio.least <= 1 <= ratio.most
-    assert ratio.median == pytest.approx(1, abs=0.01)
-
-
 def test_options_of_jit_are_kept():
     def step(x, n, *, kind="a"):
         assert isinstance(n, int)
