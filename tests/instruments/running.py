@@ -1,6 +1,5 @@
 """Runs a program in a process of its own, or a function in several threads."""
 
-import contextlib
 import subprocess
 import sys
 import textwrap
@@ -14,19 +13,6 @@ def printed(program, *arguments):
     done = subprocess.run(command, capture_output=True, text=True, timeout=900)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     return done.stdout
-
-
-@contextlib.contextmanager
-def busy(count):
-    """Other processes spin while the block runs."""
-    spin = [sys.executable, "-c", "while True: pass"]
-    others = [subprocess.Popen(spin) for _ in range(count)]
-    try:
-        yield
-    finally:
-        for one in others:
-            one.kill()
-            one.wait()
 
 
 def in_threads(count, call):

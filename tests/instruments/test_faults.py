@@ -3,9 +3,7 @@
 import contextlib
 import gc
 import io
-import itertools
 import sys
-import time
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -22,7 +20,7 @@ import justafter
 from justafter import Lens, lens, measure, watch
 from justafter._internals import _events
 
-from .running import busy, in_threads
+from .running import in_threads
 
 QUICK = {"budget": 0.05, "precision": 0.5}
 
@@ -69,7 +67,6 @@ def test_what_cannot_be_told_is_left_out():
             assert primitives(view, kernel.index) <= {"lu", "triangular_solve"}
         if "s32" in kernel.type and "f32" not in kernel.type:
             assert "lgamma" not in primitives(view, kernel.index)
-    assert not hasattr(view.kernels[0], "maybe")
 
 
 def test_what_is_read_of_gathered_rows_are_these_rows():
@@ -85,15 +82,6 @@ def test_constants_are_not_called_inputs():
     assert view.constants == "a:f32[256]"
     assert "  const a:f32[256]" in str(view)
     assert ">const a:f32[256]<" in view._repr_html_()
-
-
-def test_eight_threads_look_at_once():
-    def look(_) -> None:
-        view = lens(lambda x: jnp.tanh(x) * 2, shaped(3))
-        assert len(view.equations) == 2
-        lens(jax.jit(lambda x: x + 1), shaped(3))
-
-    in_threads(8, look)
 
 
 def steps_of(call: Callable[[], Lens]) -> tuple[int, Lens]:
@@ -243,39 +231,6 @@ def test_two_functions_of_one_code_are_two_entries():
             jax.jit(fun)(1.0)
     assert log["step"].why == ("fresh function object",) * 2
     assert len(log) == 1
-
-
-def test_a_busy_machine_still_gives_an_answer():
-    with busy(6):
-        m = measure(lambda: time.sleep(0.02), budget=0.5)
-    assert 0.02 <= m.steady.minimum < 0.03
-    assert m.steady.least >= 0.02
-    assert m.steady.most < 0.2
-
-
-def test_a_function_beside_itself_gets_as_many_calls():
-    state = np.random.default_rng(0)
-
-    def fn():
-        end = time.perf_counter() + 1.56e-6 * state.uniform(0.9, 1.1)
-        while time.perf_counter() < end:
-            pass
-
-    def starts_slowly(factor):
-        calls = itertools.count()
-
-        def fn():
-            seconds = 1.6e-6 * (factor if next(calls) < 40 else 1)
-            end = time.perf_counter() + seconds
-            while time.perf_counter() < end:
-                pass
-
-        return fn
-
-    for one, other in ((fn, fn), (starts_slowly(1), starts_slowly(2.2))):
-        for _ in range(5):
-            c = measure.compare({"a": one, "b": other}, budget=0.02)
-            assert c["a"].calls == c["b"].calls
 
 
 def test_what_a_call_uses_up_is_refused():

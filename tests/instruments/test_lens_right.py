@@ -30,14 +30,6 @@ def kernels_with(view: Lens, opcode: str):
     return [k for k in view.kernels if any(i.opcode == opcode for i in k.instructions)]
 
 
-def test_a_convolution_under_another_name():
-    view = lens(jnp.convolve, V, V)
-    (convolution,) = of(view, "conv_general_dilated")
-    (kernel,) = kernels_with(view, "convolution")
-    assert convolution.kernels == (kernel.index,)
-    assert kernel.inferred == (convolution.index,)
-
-
 def marks_of(traced, edit):
     """The equations of a traced function, and what its text says, edited, of them."""
     numbered = _equations.Numbered.of(traced)

@@ -160,6 +160,15 @@ def test_compare_takes_turns_so_drift_does_not_decide(clock):
     assert c.ratios["b"].most < 1.02 * c.ratios["b"].least
 
 
+def test_a_function_beside_itself_gets_as_many_calls(clock):
+    noise = np.random.default_rng(0).uniform(1.4e-6, 1.7e-6, 997)
+    slow_at_first = [3.5e-6] * 40 + [1.6e-6] * 100_000
+    for one, other in ((noise, noise), ([1.6e-6], slow_at_first)):
+        both = {"a": clock.work(*one), "b": clock.work(*other)}
+        c = measure.compare(both, budget=0.02)
+        assert c["a"].calls == c["b"].calls
+
+
 def test_options_of_jit_are_kept():
     def step(x, n, *, kind="a"):
         assert isinstance(n, int)
