@@ -13,8 +13,6 @@ from justafter import Lens, lens
 from justafter._internals import _equations
 from justafter._lens import _hlo, _jaxpr, _marks, _source
 
-from .running import printed
-
 X = jax.ShapeDtypeStruct((8, 4), "float32")
 W = jax.ShapeDtypeStruct((4, 4), "float32")
 V = jax.ShapeDtypeStruct((4,), "float32")
@@ -133,43 +131,6 @@ def test_scopes_with_any_character(name):
     assert {eqn.fate for eqn in view.equations} == {"kernel"}
     assert of(view, "tanh")[0].scope == name
     assert not any(k.appeared for k in view.kernels)
-
-
-CACHED = """
-import sys, jax, jax.numpy as jnp
-from justafter import lens
-jax.config.update("jax_compilation_cache_dir", sys.argv[1])
-jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
-
-def first(x):
-    return jnp.tanh(x @ x)
-
-def second(x):
-    jnp.cos(x)
-    return jnp.tanh(x @ x)
-
-x = jax.ShapeDtypeStruct((4, 4), "float32")
-for fn in (first, second, first):
-    jax.jit(fn).lower(x).compile()
-    view = lens(fn, x)
-    print([(e.primitive, e.fate, e.kernels) for e in view.equations], end=" ")
-    print([k.members for k in view.kernels])
-"""
-
-
-def test_with_the_persistent_compilation_cache(tmp_path):
-    program, cache = tmp_path / "p.py", tmp_path / "cache"
-    program.write_text(CACHED)
-    runs = [printed(program, cache).splitlines() for _ in range(2)]
-    assert runs[0] == runs[1]
-    first, second, again = runs[0]
-    assert first == again
-    assert "('tanh', 'kernel'" in first
-    assert "('cos', 'unused', ())" in second
-    assert first.rpartition("[")[2].count("(") == second.rpartition("[")[2].count("(")
-    kept = [path.name for path in cache.glob("*-cache")]
-    # A lens leaves nothing in it: there is the program of the two functions alone.
-    assert len([name for name in kept if "first" in name]) == 1
 
 
 def imported(path, name="changing"):

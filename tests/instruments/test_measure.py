@@ -296,24 +296,37 @@ def test_samples_are_spread_over_the_budget(clock):
 
 CACHED = """
 import sys, jax, jax.numpy as jnp
-from justafter import measure
+from justafter import lens, measure
 jax.config.update("jax_compilation_cache_dir", sys.argv[1])
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 hits = []
 jax.monitoring.register_event_listener(lambda name, **_: hits.append(name))
-step, x = jax.jit(lambda x: jnp.sin(x) @ x), jnp.ones((9, 9)).copy()
-for run in (lambda: step(x), lambda: measure(step, x, budget=0.05)):
+x, lenses = jnp.ones((9, 9)).copy(), []
+
+@jax.jit
+def step(x):
+    return jnp.sin(x) @ x
+
+def look():
+    view = lens(step, x)
+    lenses.append([(eqn.primitive, eqn.fate, eqn.kernels) for eqn in view.equations])
+
+for run in (lambda: step(x), lambda: measure(step, x, budget=0.05), look):
     hits.clear()
     jax.block_until_ready(run())
     print(sum(name.endswith("cache_hits") for name in hits), end=" ")
+print(*lenses)
 """
 
 
-def test_the_compile_stage_loads_nothing_from_a_cache(tmp_path):
-    first, second = (printed(CACHED, tmp_path).split() for _ in range(2))
+def test_nothing_that_is_measured_or_under_a_lens_comes_from_a_cache(tmp_path):
+    first, second = (printed(CACHED, tmp_path).split(maxsplit=3) for _ in range(2))
     assert first[0] == "0"
-    assert second[0] == "1", "without measure it is loaded"
-    assert first[1] == second[1] == "0"
+    assert second[0] == "1", "without an instrument it is loaded"
+    assert first[1:] == second[1:] == ["0", "0", first[3]]
+    assert first[3].count("'kernel'") == 2
+    # A lens leaves nothing there: its program has numbers.
+    assert len([*tmp_path.glob("*step*-cache")]) == 1
 
 
 @pytest.fixture(scope="module")
