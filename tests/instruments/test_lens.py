@@ -74,16 +74,6 @@ def test_expression_equation_and_kernel():
     assert_consistent(view)
 
 
-def test_helpers_are_shown_and_library_code_is_not():
-    view = lens(model, X)
-    assert [piece.name for piece in view.source] == ["model", "helper"]
-    assert {piece.file for piece in view.source} == {"test_lens.py"}
-    assert view.source[1].text == "def helper(x):\n    return jnp.tanh(x) * 2"
-    softmax = lens(lambda x: jax.nn.softmax(x), X)
-    assert {piece.file for piece in softmax.source} == {"test_lens.py"}
-    assert {e.expression for e in softmax.equations} == {"jax.nn.softmax(x)"}
-
-
 def test_a_product_without_any_metadata_is_found_by_what_it_computes():
     # In attention XLA drops the metadata of the first product.
     view = lens(lambda q: jax.nn.dot_product_attention(q, q, q), Q)
