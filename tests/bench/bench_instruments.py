@@ -30,17 +30,6 @@ def shaped(*shape: int) -> jax.ShapeDtypeStruct:
     return jax.ShapeDtypeStruct(shape, "float32")
 
 
-def hits() -> None:
-    """A cache hit, plain and watched."""
-    plain, watched = (jax.jit(lambda x: x + 1) for _ in range(2))
-    x = jnp.ones(8)
-    with watch(only=watched):
-        result = measure.compare({"plain": plain, "watched": watched}, x, budget=2)
-    ratio = result.ratios["watched"]
-    interval = f"{ratio.least:.3f} to {ratio.most:.3f}"
-    print(f"a hit, watched / plain: {ratio.median:.3f} ({interval})")
-
-
 def misses() -> None:
     """A trace, plain and watched; and the thousandth retrace against the tenth."""
 
@@ -123,7 +112,7 @@ def lenses(rounds: int = 3) -> None:
 
 
 if __name__ == "__main__":
-    every = {part.__name__: part for part in (hits, misses, timer, lenses)}
+    every = {part.__name__: part for part in (misses, timer, lenses)}
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", default=[*every], metavar="NAME")
     for name in parser.parse_args().names:

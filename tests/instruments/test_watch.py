@@ -33,22 +33,14 @@ def why(log, name="step"):
     return log[name].history[-1].why
 
 
-def test_a_call_that_raises_is_counted_and_the_error_is_the_users():
+def test_the_error_of_a_call_is_the_users():
     @jax.jit
     def step(x):
-        if x.shape == (3,):
-            raise LookupError("mine")
-        return x
+        raise LookupError("mine")
 
-    with watch() as log:
-        for _ in range(2):
-            with pytest.raises(LookupError, match="mine") as caught:
-                step(jnp.ones(3))
-        step(jnp.ones(4)), step(jnp.ones(4))
-    assert (log["step"].traces, log["step"].compilations) == (3, 1)
-    raised = [trace.raised for trace in log["step"].history]
-    assert raised == ["LookupError", "LookupError", None]
-    assert log["step"].history[1].why[0].kind == "earlier trace raised"
+    with watch() as log, pytest.raises(LookupError, match="mine") as caught:
+        step(1.0)
+    assert log["step"].history[0].raised == "LookupError"
     files = [str(entry.path) for entry in caught.traceback]
     assert not any("_internals" in file for file in files)
 
