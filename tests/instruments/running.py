@@ -4,6 +4,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 
 def printed(program, *arguments):
@@ -17,19 +18,6 @@ def printed(program, *arguments):
 
 def in_threads(count, call):
     """Run `call(i)` in `count` threads that start at one moment; raise what they do."""
-    barrier, failed = threading.Barrier(count), []
-
-    def body(i):
-        barrier.wait()
-        try:
-            call(i)
-        except BaseException as error:
-            failed.append(error)
-
-    threads = [threading.Thread(target=body, args=(i,)) for i in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failed:
-        raise failed[0]
+    barrier = threading.Barrier(count)
+    with ThreadPoolExecutor(count, initializer=barrier.wait) as pool:
+        list(pool.map(call, range(count)))

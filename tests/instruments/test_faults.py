@@ -5,7 +5,6 @@ import gc
 import io
 import sys
 from collections import deque
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -84,25 +83,34 @@ def test_constants_are_not_called_inputs():
     assert ">const a:f32[256]<" in view._repr_html_()
 
 
-def steps_of(call: Callable[[], Lens]) -> tuple[int, Lens]:
-    """How many lines of the package run in a call, and what the call returns."""
-    steps, package = 0, str(Path(justafter.__file__).parent)
+def interrupted(call, at=0, lines_of=None) -> int:
+    """Interrupt a call where the package enters its `at`-th function, as signals do.
 
-    def line(frame, event, arg):
-        nonlocal steps
-        steps += event == "line"
-        return line
+    With `lines_of`, at the `at`-th line of the functions with such a name instead.
+    Returns how many functions were entered, or lines; with 0 nothing is interrupted.
+    """
+    points, files = 0, (str(Path(justafter.__file__).parent), contextlib.__file__)
 
-    def entered(frame, event, arg):
-        return line if frame.f_code.co_filename.startswith(package) else None
+    def trace(frame, event, arg):
+        nonlocal points
+        is_ours = frame.f_code.co_filename.startswith(files)
+        is_inside = is_ours and lines_of is not None and lines_of(frame.f_code.co_name)
+        is_point = event == "line" if is_inside else is_ours and lines_of is None
+        points += is_point
+        if is_point and points == at:
+            sys.settrace(before)
+            raise KeyboardInterrupt
+        return trace if is_inside else None
 
     before = sys.gettrace()
-    sys.settrace(entered)
+    sys.settrace(trace)
     try:
-        view = call()
+        call()
+    except KeyboardInterrupt:
+        pass
     finally:
         sys.settrace(before)
-    return steps, view
+    return points
 
 
 def test_the_work_grows_with_the_layers_and_not_with_their_square():
@@ -113,18 +121,19 @@ def test_the_work_grows_with_the_layers_and_not_with_their_square():
             x = x + jnp.clip(jnp.cumsum(h), -9, 9).reshape(16, 16)[::-1].T
         return jnp.sum(x)
 
-    def shown(count: int) -> Lens:
+    views = []
+
+    def shown(count: int) -> None:
         view = lens(jax.grad(net, 1), shaped(16, 16), [shaped(16, 16)] * count)
         for show in (view.table, view._repr_html_, view.__str__):
             show()
-        return view
+        views.append(view)
 
     steps, sizes = [], []
     for count in (1, 3, 6):
-        done, view = steps_of(lambda: shown(count))  # noqa: B023 (called here)
-        steps.append(done)
-        inside = sum(len(one.instructions) for one in view.kernels)
-        sizes.append(len(view.equations) + inside)
+        steps.append(interrupted(partial(shown, count), lines_of=bool))
+        inside = sum(len(one.instructions) for one in views[-1].kernels)
+        sizes.append(len(views[-1].equations) + inside)
     early, late = np.diff(steps) / np.diff(sizes)
     assert late < 1.05 * early < 600
 
@@ -348,57 +357,27 @@ def test_nothing_of_jax_stays_changed(use, where):
     assert state_of_jax() == before
 
 
-def interrupted(call, at, lines_of=()) -> int:
-    """Interrupt a call where the package enters its `at`-th function, as signals do.
-
-    Of the functions in `lines_of`, the `at`-th line is interrupted instead. Returns how
-    many were entered.
-    """
-    entered, files = 0, (str(Path(justafter.__file__).parent), contextlib.__file__)
-
-    def trace(frame, event, arg):
-        nonlocal entered
-        is_ours = frame.f_code.co_filename.startswith(files)
-        is_inside = is_ours and frame.f_code.co_name in lines_of
-        is_point = event == "line" if is_inside else is_ours and not lines_of
-        entered += is_point
-        if is_point and entered == at:
-            sys.settrace(before)
-            raise KeyboardInterrupt
-        return trace if is_inside else None
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        call()
-    except KeyboardInterrupt:
-        pass
-    finally:
-        sys.settrace(before)
-    return entered
-
-
 def test_an_interrupt_while_a_watch_begins_or_ends_needs_no_collector():
     def nobody() -> None:
         return None
 
     before = state_of_jax()
-    points = interrupted(lambda: _events.listen(nobody), 0)
+    points = interrupted(lambda: _events.listen(nobody))
     _events.unlisten(nobody)
     assert points > 5
     for at in range(1, points + 1):
         interrupted(lambda: _events.listen(nobody), at)
         assert state_of_jax() == before, at
     # Each change is noted before it is made.
-    changing = ("_install", "_replace")
-    points = interrupted(lambda: _events.listen(nobody), 0, changing)
+    changing = {"_install", "_replace"}.__contains__
+    points = interrupted(lambda: _events.listen(nobody), lines_of=changing)
     _events.unlisten(nobody)
     assert points > 20
     for at in range(1, points + 1):
         interrupted(lambda: _events.listen(nobody), at, changing)
         assert state_of_jax() == before, at
     _events.listen(nobody)
-    points = interrupted(lambda: _events.unlisten(nobody), 0)
+    points = interrupted(lambda: _events.unlisten(nobody))
     for at in range(4, points + 1):  # before, the changes are still to be undone
         _events.listen(nobody)
         interrupted(lambda: _events.unlisten(nobody), at)
@@ -416,7 +395,7 @@ def test_an_interrupt_anywhere_leaves_jax_as_it_was(use):
 
     call()
     gc.collect()
-    before, points = state_of_jax(), interrupted(call, 0)
+    before, points = state_of_jax(), interrupted(call)
     assert points > 100
     for at in range(1, points + 1, 1 if use == "watch" else points // 12):
         interrupted(call, at)

@@ -94,6 +94,8 @@ BY_NAME = "called with 2 by position, now with 1 by position, y by name"
 # Two calls of one function, and the reasons why the second one is traced: beside those
 # of the page on watch.
 REASONS = [
+    (with_x(1.0), with_x(jnp.float32(1.0)),
+     "weak type: x was weak float32[], now float32[]"),
     (with_x(1.0, n=1), with_x(1.0, n=1.0), "static value: n was 1, now 1.0"),
     (with_x([1.0]), with_x((1.0,)),
      "tree structure: x was [a leaf], now (a leaf,)"),
