@@ -135,6 +135,7 @@ def test_the_budget_ends_it_and_the_result_says_so(clock):
     assert not m.reached
     assert clock.now < 0.5
     assert "not reached" in repr(m)
+    assert measure(clock.work(1.0), budget=0.1).steady.samples == 6
 
 
 def test_the_first_calls_are_not_in_the_steady_state(clock):
