@@ -15,6 +15,7 @@ import sys
 import urllib.request
 from collections.abc import Iterator, Mapping
 from functools import cache
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urljoin
@@ -145,30 +146,21 @@ def linked_code(block: str, tree: ast.Module, names: Names) -> str:
     first: dict[str, _Use] = {}
     for use in sorted(_uses(tree, text_of(block), names)):
         first.setdefault(use.address, use)
-    starts = {use.start: use for use in first.values()}
-    pieces, place, until = [], 0, -1
-    for piece in _PIECE.findall(block):
-        size = len(text_of(piece))
-        if size and place in starts and _fits(block, starts[place]):
-            pieces.append(
-                f'<a class="reference external" href="{starts[place].address}">'
-            )
+    pieces = _PIECE.findall(block)
+    sizes = [len(text_of(piece)) for piece in pieces]
+    ends = set(accumulate(sizes))  # a link ends where a piece of the block does
+    starts = {use.start: use for use in first.values() if use.end in ends}
+    written, place, until = [], 0, -1
+    for piece, size in zip(pieces, sizes, strict=True):
+        if size and place in starts:
+            address = starts[place].address
+            written.append(f'<a class="reference external" href="{address}">')
             until = starts[place].end
-        pieces.append(piece)
+        written.append(piece)
         place += size
         if size and place == until:
-            pieces.append("</a>")
-    return "".join(pieces)
-
-
-def _fits(block: str, use: _Use) -> bool:
-    """Whether a piece of the highlighted block ends where the name does."""
-    place = 0
-    for piece in _PIECE.findall(block):
-        place += len(text_of(piece))
-        if place >= use.end:
-            return place == use.end
-    return False
+            written.append("</a>")
+    return "".join(written)
 
 
 def text_of(block: str) -> str:

@@ -203,6 +203,11 @@ class _Building:
             else:
                 self.executed[chapter.docname] = executed
                 self.ready(executed)
+        if unseen := ", ".join(self.runs.unseen):
+            self.progress.note(
+                f"again, since what their child processes read is not seen: {unseen}\n"
+                "    → say it in the front matter, 'executed_book: {reads: [data]}'"
+            )
         return missing
 
     # -- running what is missing

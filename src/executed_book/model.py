@@ -114,7 +114,8 @@ class Chapter:
     """One page that executes: its cells and the text between them, in order.
 
     `limit` is how long a cell may take (seconds); `platform` is where the chapter runs,
-    whatever device builds the book, or None for the default.
+    whatever device builds the book, or None for the default; `reads` is what its child
+    processes read, from its folder, or None where it does not say.
     """
 
     docname: str
@@ -123,6 +124,7 @@ class Chapter:
     parts: tuple[Prose | Cell, ...]
     limit: float | None = None
     platform: str | None = None
+    reads: tuple[str, ...] | None = None
     metadata: dict[str, Any] = field(default_factory=dict, hash=False)
     sentences: tuple[Sentence, ...] = ()
 

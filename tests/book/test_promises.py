@@ -213,6 +213,70 @@ def test_what_a_page_used_has_changed_so_it_runs_again(book):
     assert runs() == set()
 
 
+HELPER = "import subprocess\ndef ask():\n    subprocess.run(['sh', 'ask.sh'])"
+
+#: Cells that start children, and whether what these read is seen.
+CHILDREN = {
+    "python": (
+        "import subprocess, sys\nsubprocess.run([sys.executable, 'c.py'])",
+        False,
+    ),
+    "shell": ("!sh ask.sh", False),
+    "pattern": ("!cat *.txt", False),
+    "assigned": ("said = !sh ask.sh\nsaid", False),
+    "module": ("import helper\nhelper.ask()", False),
+    "whole": ("%%bash\ncat data.txt", False),
+    "forked": ("import os\nif not os.fork():\n    os._exit(0)\nos.wait()", False),
+    "known": ("!cat data.txt 2>&1", True),
+    "pip": ("import sys\n!{sys.executable} -m pip --version", True),
+    "plain": ("x = 3\nx != 4", True),
+}
+
+
+def test_what_children_read_is_said_by_the_page_or_it_runs_in_each_build(book):
+    book.configure("executed_book_folder, executed_book_rules = 'page', []")
+    docs = book.root / "docs"
+    (docs / "data.txt").write_text("first")
+    (docs / "c.py").write_text("print(open('data.txt').read())")
+    (docs / "ask.sh").write_text("cat data.txt")
+    (docs / "helper.py").write_text(HELPER)
+    for name, (cell, _) in CHILDREN.items():
+        book.chapter(name, cell)
+    unseen = sorted(name for name, (_, is_seen) in CHILDREN.items() if not is_seen)
+    book.executed()
+    said = book.executed()
+    assert f"read is not seen: {', '.join(unseen)}\n" in said
+    assert f", {len(unseen)} to execute" in said
+    front = FRONT.replace("\n---", "\nexecuted_book: {reads: []}\n---")
+    for name in unseen:
+        book.chapter(name, CHILDREN[name][0], front=front)
+    said = book.executed()
+    assert "0 to execute" in said, "prose"
+    assert "not seen" not in said
+    # Only what is said counts, a file or all in a folder.
+    (docs / "data.txt").write_text("second")
+    assert "1 to execute" in book.executed(), "that of the known program"
+
+
+def test_what_a_page_says_that_its_children_read_makes_it_run_again(book):
+    book.configure("executed_book_folder, executed_book_rules = 'page', []")
+    data = book.root / "data"
+    (data / "deep").mkdir(parents=True)
+    cell = "!sh -c 'cat ../data/*.txt ../data/deep/*'"
+    reads = "executed_book: {reads: [../data]}"
+    book.chapter("one", cell, front=FRONT.replace("\n---", f"\n{reads}\n---"))
+    book.executed()
+    assert "0 to execute" in book.executed()
+    (data / "deep" / "one.txt").write_text("first")
+    assert "1 to execute" in book.executed()
+    (data / "deep" / "one.txt").write_text("second")
+    assert "1 to execute" in book.executed()
+    assert "0 to execute" in book.executed()
+    reads = reads.replace("data", "date")
+    book.chapter("one", cell, front=FRONT.replace("\n---", f"\n{reads}\n---"))
+    assert "'reads': ['../date']}' is not understood" in book.refused("execute")
+
+
 def test_a_page_that_was_changed_while_the_book_was_built_is_not_shown(book):
     book.configure("executed_book_rules = []")
     more = "\n```{code-cell}\nprint(6 * 8)\n```\n"

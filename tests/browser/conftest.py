@@ -54,18 +54,13 @@ class Visit:
             self.errors.append(message.text)
 
 
-def axe(page: Page, **options: object) -> list[dict[str, Any]]:
-    if not page.evaluate("'axe' in window"):
-        page.evaluate(AXE_SCRIPT)
-    run = "(options) => axe.run({ resultTypes: ['violations'], ...options })"
-    return page.evaluate(run, options)["violations"]
-
-
 # Whether a text stands out depends on its own style and on what is painted behind it.
-# Of the texts with equal ones three are left, and the others are taken away for a
-# moment: a page has thousands, and axe takes long for each.
-THREE_OF_EACH = """() => {
-  const grounds = new Map([[null, ""]]), looks = new Map(), taken = [];
+# A page has thousands of texts, and axe takes long for each: it looks at one of those
+# that are equal in both.
+ONE_OF_EACH_LOOK = """() => {
+  const marked = document.querySelectorAll("[data-look]");
+  marked.forEach((element) => element.removeAttribute("data-look"));
+  const grounds = new Map([[null, ""]]), looks = new Set();
   const ground = (element) => {
     if (!grounds.has(element)) {
       const style = getComputedStyle(element);
@@ -82,20 +77,28 @@ THREE_OF_EACH = """() => {
     if (!text.data.trim() || !element.checkVisibility()) continue;
     const { color, fontSize, fontWeight, textShadow } = getComputedStyle(element);
     const look = [color, fontSize, fontWeight, textShadow, ground(element)].join("|");
-    looks.set(look, (looks.get(look) ?? 0) + 1);
-    if (looks.get(look) > 3) taken.push([text, text.data]);
+    if (!looks.has(look)) element.setAttribute("data-look", "");
+    looks.add(look);
   }
-  const put = (data) => taken.forEach(([text, own]) => { text.data = data ?? own; });
-  put("");
-  window.putBack = put;
 }"""
+OF_LOOKS = (
+    "axe.configure({ rules: [{ id: 'color-contrast', selector: '[data-look]' }] })"
+)
+
+
+def axe(page: Page, **options: object) -> list[dict[str, Any]]:
+    """What axe finds wrong with a page as it looks now."""
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE_SCRIPT)
+        page.evaluate(OF_LOOKS)
+    page.evaluate(ONE_OF_EACH_LOOK)
+    run = "(options) => axe.run({ resultTypes: ['violations'], ...options })"
+    return page.evaluate(run, options)["violations"]
 
 
 def faint(page: Page) -> list[str]:
     """The texts whose contrast with what is behind them axe finds too low."""
-    page.evaluate(THREE_OF_EACH)
     found = axe(page, runOnly=["color-contrast"])
-    page.evaluate("putBack()")
     return [node["html"] for each in found for node in each["nodes"]]
 
 

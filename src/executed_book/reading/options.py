@@ -114,7 +114,7 @@ def is_off(metadata: dict[str, Any]) -> bool:
 def page_options(
     metadata: dict[str, Any], text: str, path: Path
 ) -> tuple[dict[str, Any], list[PageError]]:
-    """What a page says about how it executes: `limit` and `platform`.
+    """What a page says about how it executes: `limit`, `platform`, `reads`.
 
     MyST-NB's own `mystnb: {execution_timeout: 60}` is a limit as well; -1 lifts it.
     """
@@ -123,12 +123,16 @@ def page_options(
     asked = of_myst_nb(metadata)
     timeout = myst_nb_limit(asked.get("execution_timeout"))
     limit, platform = options.get("limit", timeout), options.get("platform")
+    names = options.get("reads")
+    reads = tuple(map(str, names)) if isinstance(names, list) else None
     is_number = isinstance(limit, int | float) and not isinstance(limit, bool)
     right = (
         (settings is None or isinstance(settings, dict))
-        and not set(options) - {"limit", "platform"}
+        and not set(options) - {"limit", "platform", "reads"}
         and (limit is None or (is_number and (0 < limit < 1e99 or limit == math.inf)))
         and platform in (None, "cpu")
+        and (names is None or reads is not None)
+        and all((path.parent / name).exists() for name in reads or ())
     )
     mode = asked.get("execution_mode", "auto")
     if mode not in MODES and not is_off(metadata):
@@ -140,13 +144,14 @@ def page_options(
         way = "write 'nb_execution_in_temp = True' in conf.py"
         return {}, [PageError(path, line_of(text, "mystnb"), what, way)]
     if right:
-        return {"limit": limit, "platform": platform}, []
+        return {"limit": limit, "platform": platform, "reads": reads}, []
     error = PageError(
         path,
         line_of(text, "executed_book"),
         f"front matter 'executed_book: {settings}' is not understood",
         "write 'executed_book: {limit: 60}' for the seconds that a cell may take,"
-        " 'executed_book: {platform: cpu}' to run there wherever the book is built",
+        " 'executed_book: {platform: cpu}' to run there wherever the book is built,"
+        " 'executed_book: {reads: [data]}' where child processes read a file or folder",
     )
     return {}, [error]
 

@@ -111,7 +111,12 @@ class ChapterTask(Task):
         return Executed(self.chapter, self._run({**nowhere, "modules": ()}))
 
     def _finish(self, done: Message) -> Finished:
-        uses = Uses(**done["uses"])
+        used = done["uses"]
+        uses = Uses({*used["files"]}, {*used["folders"]}, used["variables"])
+        for name in self.chapter.reads or ():
+            place = self.chapter.path.parent / name
+            for path in (place, *place.rglob("*")):
+                (uses.folders if path.is_dir() else uses.files).add(str(path))
         depends = dependencies(done["modules"], uses, self.settings.project)
         return Finished(self._run(done), depends)
 

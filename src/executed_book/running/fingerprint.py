@@ -104,7 +104,7 @@ def dependencies(modules: list[str], uses: Uses, project: Path) -> Depends:
 
 def _own(paths: Iterable[Path], project: Path) -> list[Path]:
     """Those that are read in a project and not made by it, as places in it."""
-    places = (path.relative_to(project) for path in paths)
+    places = (Path(os.path.relpath(path, project)) for path in paths)
     return sorted(place for place in places if not _MADE & set(place.parts))
 
 

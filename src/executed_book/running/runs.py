@@ -4,6 +4,7 @@ from ..files import digest
 from ..model import Chapter, Executed, run_from, to_plain
 from ..settings import Settings
 from .chapters import Finished
+from .children import reads_unseen
 from .fingerprint import environment_fingerprint
 from .platform import check_platform, platform_name
 from .store import Store
@@ -17,17 +18,21 @@ class KeptRuns:
     """
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+        self._settings, self.unseen = settings, list[str]()
         self._store = Store(settings.cache, settings.project)
         check_platform()
         self._environment = environment_fingerprint(platform_name())
 
     def load(self, chapter: Chapter) -> Executed | None:
-        """The chapter with its run, if there is one that holds."""
+        """The chapter with its run, if it holds; see `unseen` where nobody knows."""
         entry = self._store.load(chapter.docname, self._key(chapter)) or {}
         try:
             run = run_from(entry["run"], entry["seal"])
+            files = map(self._settings.project.joinpath, entry["depends"]["files"])
         except (KeyError, TypeError):
+            return None
+        if chapter.reads is None and reads_unseen(chapter, files):
+            self.unseen.append(chapter.docname)
             return None
         is_whole = len(run.results) == len(chapter.cells)
         return Executed(chapter, run) if is_whole else None
@@ -71,4 +76,5 @@ class KeptRuns:
         style = sorted((k, str(v)) for k, v in settings.figure_style.items())
         shown = [settings.figures, style, settings.folder]
         about = (chapter.docname, chapter.platform, cells, shown)
-        return digest([*about, self._environment])
+        read = [chapter.reads] if chapter.reads else []
+        return digest([*about, self._environment, *read])
