@@ -41,7 +41,7 @@ _COLORS = frozenset({"FORCE_COLOR", "CLICOLOR_FORCE", "PY_COLORS"})
 #: What the process says that workers are forked from, in the run's folder.
 LOG = "server.log"
 
-#: How much of a dead worker's last words is told (characters).
+#: How much of what a dead server said last is told (characters).
 _LAST_WORDS = 1500
 
 
@@ -118,13 +118,10 @@ class Worker:
                 sizes += (self.folder / name).stat().st_size
         return sizes
 
-    def last_words(self) -> str:
-        """The end of what it wrote to stderr below Python, if it died of that."""
-        try:
-            text = (self.folder / BELOW[2]).read_text("utf-8", "replace")
-        except OSError:
-            return ""
-        return text[-_LAST_WORDS:].strip()
+    def text_below(self, number: int) -> str:
+        """What it wrote below Python to stdout (1) or stderr (2)."""
+        path = self.folder / BELOW[number]
+        return path.read_text("utf-8", "replace") if path.exists() else ""
 
 
 def start_server(
