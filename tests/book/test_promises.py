@@ -233,6 +233,48 @@ CHILDREN = {
 }
 
 
+CATALOG = """\
+msgid ""
+msgstr ""
+"Content-Type: text/plain; charset=UTF-8\\n"
+
+msgid "It is {value}`x` now."
+msgstr "Jetzt {value}`x`."
+"""
+
+#: Lines of `conf.py`, Sphinx's builder, a file that it makes, and words of it.
+RENDERED = {
+    "a limit of time for sockets": (
+        ("import socket", "socket.setdefaulttimeout(1)"),
+        *("html", "one.html", "It is <span class="),
+    ),
+    "pages as JSON": ((), "json", "one.fjson", "It is <span class="),
+    "another language": (
+        ("language, locale_dirs = 'de', ['words']",),
+        *("html", "one.html", 'Jetzt <span class="value">77</span>.'),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", RENDERED)
+def test_what_sphinx_can_do_with_a_page_it_can_do_here(book, case):
+    conf, builder, name, shown = RENDERED[case]
+    book.configure("executed_book_rules = []", *conf)
+    book.index("one")
+    book.chapter("one", "x = 41")
+    book.add_text("one", "It was {value}`x`.\n\n```{code-cell}\nx = 77\n```\n")
+    book.add_text("one", "It is {value}`x` now.")
+    words = book.root / "docs" / "words" / "de" / "LC_MESSAGES" / "one.po"
+    words.parent.mkdir(parents=True)
+    words.write_text(CATALOG)
+    status, said = book.sphinx("-W", "-b", builder, "-c", "conf", "docs", "made")
+    assert status == 0, said
+    text = (book.root / "made" / name).read_text("utf-8")
+    assert shown in text.encode().decode(
+        "unicode_escape" if builder == "json" else "utf-8"
+    )
+
+
 def test_what_children_read_is_said_by_the_page_or_it_runs_in_each_build(book):
     book.configure("executed_book_folder, executed_book_rules = 'page', []")
     docs = book.root / "docs"

@@ -88,7 +88,11 @@ class Site:
             # A build that was killed may have moved the site away.
             if (self.work / "old").exists() and not self.output.exists():
                 (self.work / "old").rename(self.output)
-            yield
+            try:
+                yield
+            finally:  # it may have been removed, and made again for the pages
+                if self.work.is_dir():
+                    (self.work / "lock").touch()
 
     def publish(self, finished: Path) -> None:
         """Put a copy of the finished site in the place of the old one.
@@ -99,6 +103,7 @@ class Site:
             BookError: the place holds something new that no build made, or cannot be
                 replaced.
         """
+        (self.work / "lock").touch()
         if self._shows(finished):
             return
         new, old = self.work / "new", self.work / "old"

@@ -82,7 +82,7 @@ def stretches(text: str, first: int = 1) -> list[Stretch]:
     >>> [(s.kind, s.text, s.line) for s in stretches(page)]
     [('markdown', 'One.', 1), ('code', 'x = 1', 6), ('markdown', 'Two.', 8)]
     """
-    lines = text.splitlines()
+    lines = text.split("\n")  # as tokens count them, not at a form feed
     pieces: list[Stretch] = []
     start, options = 0, dict[str, Any]()
     tokens: list[Token] = []
@@ -146,15 +146,15 @@ def _cell_kind(token: Token) -> str | None:
 def _cell(token: Token, kind: str, first: int) -> Stretch:
     assert token.map is not None
     fence = first + token.map[0]
-    lines = token.content.splitlines()
-    made = Stretch(kind, "\n".join(lines), fence + 1, fence)
+    text = token.content.removesuffix("\n")
+    lines, made = text.split("\n"), Stretch(kind, text, fence + 1, fence)
     start = token.content.lstrip()[:1]
-    if lines and (not lines[0].strip() or lines[0].startswith("---") or start == ":"):
+    if text and (not lines[0].strip() or lines[0].startswith("---") or start == ":"):
         # Only where there may be options: looking for them is most of the reading.
         parsed = parse_directive_text(
             _AnyDirective, "", token.content, validate_options=False
         )
-        made.text, made.options = "\n".join(parsed.body), parsed.options
+        made.text, made.options = "\n".join(lines[parsed.body_offset :]), parsed.options
         made.line += parsed.body_offset
         made.complaint = parsed.warnings[0].msg if parsed.warnings else None
     return made

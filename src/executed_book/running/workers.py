@@ -66,6 +66,14 @@ def worker_environment(variables: Mapping[str, str] | None = None) -> dict[str, 
     return {**DEFAULTS, **passed, "PYTHONHASHSEED": "0"}
 
 
+def _waiting_pair() -> tuple[socket.socket, socket.socket]:
+    """Two ends of a channel, whatever limit of time `conf.py` sets for sockets."""
+    ends = socket.socketpair()
+    for end in ends:
+        end.setblocking(True)
+    return ends
+
+
 class Worker:
     """One process that does one job; `channel` is where it speaks and listens."""
 
@@ -143,7 +151,7 @@ class Workers:
         self, run: Path, environment: Mapping[str, str], without: Iterable[str]
     ) -> None:
         self._run, self._started = run, list[Worker]()
-        ours, theirs = socket.socketpair()
+        ours, theirs = _waiting_pair()
         self._link = ours
         self._server = start_server(theirs, run, environment, without)
         theirs.close()
@@ -160,7 +168,7 @@ class Workers:
         # Elsewhere than on Linux nothing is imported before the fork: see `server`.
         if fresh or sys.platform != "linux":
             (folder / "fresh").touch()
-        ours, theirs = socket.socketpair()
+        ours, theirs = _waiting_pair()
         life_read, life_write = os.pipe()
         end_read, end_write = os.pipe()
         fds = [theirs.fileno(), life_read, end_write]

@@ -125,8 +125,6 @@ class Showing:
         """
         offered = self._write_downloads(app, page, context.get("body"))
         context["downloads"] = offered
-        # From the page itself the way to the site's root is "#", or ends with a slash.
-        root = context["pathto"]("", 1).rstrip("#").rstrip("/") or "."
         notebook = self._setting("colab")
         if notebook and self.page(page) is not None:
             address = f"{notebook.rstrip('/')}/{page}.ipynb"
@@ -135,6 +133,8 @@ class Showing:
             context.setdefault("header_buttons", []).insert(0, button)
         for group in context.get("header_buttons", []):
             if group.get("label") == "download-buttons":
+                # From the page itself the way to the root is "#", or ends with a slash.
+                root = context["pathto"]("", 1).rstrip("#").rstrip("/") or "."
                 group["buttons"][:0] = [
                     {
                         "type": "link",
@@ -247,12 +247,16 @@ def _parser(showing: Showing) -> type[NotebookParser]:
     class Parser(NotebookParser):  # type: ignore[misc]
         def parse(self, inputstring: str, document: nodes.document) -> None:
             env = document.settings.env
+            # Sphinx has a paragraph of a catalog read, for the one at this line.
+            part = re.search(r":(\d+):<translated>$", document["source"])
+            if page := showing.page(env.docname):
+                line_up(env, page.executed, int(part[1]) if part else 1)
+            if part:
+                return MystParser.parse(self, inputstring, document)
             path = Path(env.doc2path(env.docname))  # text before Sphinx 8
             try:
                 notebook = showing.notebook(env.docname, inputstring)
                 notebook = notebook or showing.unexecuted(path, inputstring)
-                if page := showing.page(env.docname):
-                    line_up(env, page.executed)
                 if notebook is None:
                     MystParser.parse(self, inputstring, document)
                 else:

@@ -13,13 +13,14 @@ _WAITING = "executed-book-values"
 Waiting = dict[tuple[str, str], list[str]]
 
 
-def line_up(env: BuildEnvironment, executed: Executed) -> None:
-    """Line up the values that the text of the page being read will ask for."""
+def line_up(env: BuildEnvironment, executed: Executed, since: int = 1) -> None:
+    """Line up the values that the page being read will ask for, from this line on."""
     waiting: Waiting = {}
     for cell, result in executed:
         for value, computed in zip(cell.values, result.values, strict=True):
-            queue = waiting.setdefault((value.role, value.expression), [])
-            queue.append(computed.text)
+            if value.line >= since:
+                queue = waiting.setdefault((value.role, value.expression), [])
+                queue.append(computed.text)
     env.temp_data[_WAITING] = waiting
 
 

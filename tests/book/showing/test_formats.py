@@ -30,6 +30,7 @@ from ..made import chapter, executed, gave, printed, raised, shown
         ("<img class='only-dark' src='d.svg'><p>a</p>", "a"),
         ("<p>a</p><div class='program-holder'>b</div><script>c</script>", "a"),
         ("<div class='ja-lens'>x</div>", "(Here the page has a figure to point at.)"),
+        ("<svg role='img' aria-label='A: hit'><g/></svg>", "(A drawing. A: hit)"),
         ("<p>a</p>\n\n\n\n\n<p>b</p>", "a\n\nb"),
     ],
 )
@@ -113,11 +114,6 @@ def test_cells_stand_in_the_text_where_the_page_has_them():
 def test_a_first_cell_says_what_to_install():
     first, _ = taken(written("x"), "x", first="%pip install jax")
     assert first[1] == "# What this notebook needs; run it once.\n%pip install jax"
-
-
-def test_a_drawing_is_told_in_words():
-    drawn = '<svg role="img" aria-label="A call: hit"><text>hit</text></svg>'
-    assert markdown_of(readable(drawn, "a", "")) == "(A drawing. A call: hit)\n"
 
 
 def test_a_cell_that_is_announced_to_raise_lets_the_notebook_go_on():
