@@ -276,7 +276,7 @@ def test_what_sphinx_can_do_with_a_page_it_can_do_here(book, case):
 
 
 def test_what_children_read_is_said_by_the_page_or_it_runs_in_each_build(book):
-    book.configure("executed_book_folder, executed_book_rules = 'page', []")
+    book.configure("nb_execution_in_temp, executed_book_rules = False, []")
     docs = book.root / "docs"
     (docs / "data.txt").write_text("first")
     (docs / "c.py").write_text("print(open('data.txt').read())")
@@ -301,7 +301,7 @@ def test_what_children_read_is_said_by_the_page_or_it_runs_in_each_build(book):
 
 
 def test_what_a_page_says_that_its_children_read_makes_it_run_again(book):
-    book.configure("executed_book_folder, executed_book_rules = 'page', []")
+    book.configure("nb_execution_in_temp, executed_book_rules = False, []")
     data = book.root / "data"
     (data / "deep").mkdir(parents=True)
     cell = "!sh -c 'cat ../data/*.txt ../data/deep/*'"
