@@ -124,6 +124,14 @@ for _ in range(600):
     data = [data]
 display({"text/plain": "deep", "application/json": data}, raw=True)"""
 RAISES = "def setup(app):\n    app.connect('doctree-read', lambda *_: 1 / 0)"
+REMOVES = """
+import shutil
+def remove(app):
+    shutil.rmtree(app.outdir.parent)
+    return []
+def setup(app):
+    app.connect("html-collect-pages", remove)"""
+EXITS = "def setup(app):\n    app.connect('env-updated', lambda *_: exit(0))"
 DEEP = "import sys\nsys.setrecursionlimit(10**9)\ndef f(n):\n    f(n + 1)\nf(0)"
 
 FAULTS = {
@@ -146,10 +154,14 @@ FAULTS = {
         "docs/one.md:9: cell 1 held over 1 GB of memory",
         arguments=("-Dexecuted_book_memory=1",),
     ),
+    "the work removed": Fault(conf(REMOVES), "could not be rendered: Extension error"),
     "no conf.py": Fault(
         lambda book: (book.root / "conf" / "conf.py").unlink(), "no conf.py in it"
     ),
     "an extension that raises": Fault(conf(RAISES), "could not be rendered: Extension"),
+    "an extension that exits": Fault(
+        conf(EXITS), "could not be rendered: SystemExit: 0"
+    ),
     "no such extension": Fault(conf("extensions += ['no_such']"), "no_such"),
     "a date": Fault(
         lambda book: None,
@@ -284,7 +296,8 @@ def attempt(good: TinyBook, fault: Fault, scratch: Path) -> Tried:
     stands = digests(book.site) == site
     for name in ("docs", "conf", "outputs"):
         shutil.rmtree(book.root / name, ignore_errors=True)
-    copy_of(good, book.root)
+    for name in ("docs", "conf"):
+        shutil.copytree(good.root / name, book.root / name)
     book.chapter("one", "print(6 * 8)")
     book.built()
     work = [

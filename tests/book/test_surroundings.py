@@ -77,7 +77,7 @@ def test_an_extension_may_change_the_text_of_a_page(book):
     book.configure(HANDLER.format(old="print(3)", new="print(4)"))
     book.add_text("one", "More text.")
     said = book.refused("build")
-    assert "(a 'source-read' handler) gives this page other cells" in said
+    assert "or have the extension that changes them (at 'source-read')" in said
     assert "Traceback" not in said
 
 

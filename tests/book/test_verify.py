@@ -286,7 +286,7 @@ FOUND = {
 
 def test_verify_says_what_was_found_and_ends_by_it(book):
     """Also when nothing is left to run: only what differs is an error."""
-    book.configure("executed_book_folder, executed_book_rules = 'page', []")
+    book.configure("nb_execution_in_temp, executed_book_rules = False, []")
     data = book.root / "docs" / "data.txt"
     data.write_text("some data")
     os.utime(data, (0, 0))  # not written by the page, whose start is known to a second

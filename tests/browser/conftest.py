@@ -136,7 +136,7 @@ def build(work: Path) -> None:
     command = [sys.executable, "-m", "executed_book", "build"]
     command += ["--source", str(HERE / "book"), "--config", str(ROOT / "conf")]
     command += ["--cache", str(work / "cache"), "--output", str(work / "html")]
-    command += ["-D", "executed_book_outputs=", "-D", "executed_book_verified="]
+    command += ["-D", "executed_book_outputs=", "-D", "executed_book_programs="]
     built = subprocess.run(command, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stdout + built.stderr
 

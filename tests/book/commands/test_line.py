@@ -55,7 +55,7 @@ def test_settings_are_of_folders_that_are_named_whole(tmp_path, monkeypatch):
     (tmp_path / "conf" / "conf.py").write_text("executed_book_figures = 'svg'")
     options = parsed(
         *("execute", "--cache", "kept", "--jobs", "3", "--only", "a"),
-        *("-D", "executed_book_folder=empty"),
+        *("-D", "nb_execution_in_temp=1"),
     )
     settings = line._settings(options)
     assert settings.source == tmp_path / "docs"

@@ -55,7 +55,8 @@ def test_a_page_that_asks_myst_nb_to_execute_it_is_executed_once():
     asked = {"mystnb": {"execution_mode": "force", "remove_code_source": True}}
     shown = page()
     chapter = replace(shown.executed.chapter, metadata=asked)
-    metadata = notebook_of(shown.with_text(chapter))["metadata"]
+    executed = replace(shown.executed, chapter=chapter)
+    metadata = notebook_of(replace(shown, executed=executed))["metadata"]
     assert metadata["mystnb"] == {"execution_mode": "off", "remove_code_source": True}
 
 

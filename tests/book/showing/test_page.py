@@ -2,11 +2,11 @@
 
 import subprocess
 import sys
+from collections import Counter
 
 import pytest
 from bs4 import BeautifulSoup, Tag
 
-from executed_book.checking.receipts import Counts
 from executed_book.showing.receipts import CountRole
 
 from ..conftest import TinyBook, new_book
@@ -150,7 +150,7 @@ def test_a_stamp_says_when_where_and_how_long_and_what_was_not_recorded(page):
 
 
 def test_counts_have_their_thousands_apart():
-    role = CountRole(lambda: Counts(sentences=1234))
+    role = CountRole(lambda: Counter(sentences=1234))
     role.text = "sentences"
     assert role.run()[0][0].astext() == "1,234"
 
