@@ -52,6 +52,10 @@ OFFERING: dict[str, tuple[Any, Literal["env", "html"]]] = {
 }
 
 
+#: What MyST-NB's `execution_mode` may be: `off` runs no page, and any other each page.
+MODES = ("off", "auto", "force", "cache", "inline")
+
+
 def _accepted(value: Any, is_valid: bool) -> Any:
     if not is_valid:
         raise ValueError(value)
@@ -272,7 +276,13 @@ def settings_of(
             f"conf.py: {', '.join(other)} in nb_custom_formats or source_suffix; only"
             " .md and .ipynb run\n    → convert these pages with jupytext"
         )
-    if get("nb_execution_mode") == "off":
+    mode = get("nb_execution_mode") or "auto"
+    if mode not in MODES:  # MyST-NB asks only what conf.py says
+        raise BookError(
+            f"conf.py: nb_execution_mode is {mode!r}\n"
+            f"    → it is one of {', '.join(MODES)}"
+        )
+    if mode == "off":
         settings["not_executed"] = ("**",)
     return Settings(source, **{"cache": usual_cache, **settings, **more})
 

@@ -34,7 +34,7 @@ def keep_run(settings: Settings, number_of_cells: int) -> None:
     results = (gave(printed("kept\n")),) * number_of_cells
     run = Run("one", 0, Provenance("cpu", "cpu", 1, "1", "1", "3"), results)
     [chapter] = [r.chapter for r in read_pages(settings) if r.chapter]
-    KeptRuns(settings).save(chapter, Finished(run, {}))
+    KeptRuns(settings).save(chapter, Finished(run, {"files": {}}))
 
 
 def test_what_has_run_is_taken_if_it_has_as_many_cells_as_the_page(settings):

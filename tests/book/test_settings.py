@@ -98,6 +98,12 @@ def test_a_limit_of_myst_nb_holds_unless_ours_is_set(tmp_path, options, seconds)
     assert from_conf(tmp_path, **options).cell_seconds == seconds
 
 
+@pytest.mark.parametrize("mode", ["offf", "OFF", True])
+def test_another_mode_than_those_of_myst_nb_is_refused(tmp_path, mode):
+    with pytest.raises(BookError, match=r"nb_execution_mode is .*\n.*one of off, auto"):
+        from_conf(tmp_path, nb_execution_mode=mode)
+
+
 @pytest.mark.parametrize("patterns", [["[z-a]"], [3], 3])
 @pytest.mark.parametrize(
     "name", ["include_patterns", "exclude_patterns", "nb_execution_excludepatterns"]

@@ -21,7 +21,7 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> TinyBook:
     (book.root / "outputs" / "cells").mkdir(parents=True)
     book.done("pin")
     book.done("record", **on_a_device())
-    options = {"outputs": book.root / "outputs" / "cells", "cache": "", "verified": ""}
+    options = {"outputs": book.root / "outputs" / "cells", "cache": "", "programs": ""}
     given = [f"-Dexecuted_book_{name}={value}" for name, value in options.items()]
     book.done("build", "--config", str(ROOT / "conf"), *given)
     return book

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from ..errors import PageError, did_you_mean
-from ..settings import myst_nb_limit
+from ..settings import MODES, myst_nb_limit
 from .markdown import Stretch
 
 #: What a cell's `:tags:` may say. The first group is ours, the rest MyST-NB's.
@@ -18,9 +18,6 @@ TAGS = frozenset(
     | {"hide-output", "remove-output", "remove-stdout", "remove-stderr"}
     | {"scroll-output", "raises-exception", "skip-execution"}
 )
-
-#: What MyST-NB's `execution_mode` may be: `off` runs no page, and any other each page.
-MODES = ("off", "auto", "force", "cache", "inline")
 
 #: What a cell's options may be called.
 CELL_OPTIONS = frozenset(
