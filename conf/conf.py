@@ -81,10 +81,8 @@ executed_book_install_also = {
 executed_book_install_line = (
     f'%pip install -q "jax=={metadata.version("jax")}" matplotlib'
 )
-executed_book_folder = "empty"  # so that a chapter needs nothing but what it says
 executed_book_outputs = "../outputs/cells"
 executed_book_programs = "../outputs/programs"
-executed_book_verified = ["**"]
 executed_book_rules = "all"
 nitpicky = True
 # Types in signatures belong to JAX and Python, whose pages are not part of this site.
@@ -98,6 +96,7 @@ suppress_warnings = ["misc.highlighting_failure"]
 
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
+nb_execution_in_temp = True  # so that a chapter needs nothing but what it says
 nb_code_prompt_show = "Show the {type}"
 nb_code_prompt_hide = "Hide the {type}"
 

@@ -1,8 +1,6 @@
 """Finds turns of phrase that have a plainer wording: `python -m tests.language`.
 
 Only prose is read: Markdown without code, and the comments and docstrings of Python.
-Where a sentence needs such a phrase, a comment above it says so: `% words: is none` in
-Markdown, `# words: is none` in Python. It excuses the next use of exactly that phrase.
 """
 
 import ast
@@ -34,28 +32,19 @@ PHRASES = {
     r"hand(s|ed|ing)? over": "'pass', 'give' or 'dispatch'",
     r"mend(s|ed|ing)?": "'fix' or 'correct'",
 }
-MARK = re.compile(r"^\s*[%#] words: (.+)$", re.M)
 # Fences of backticks hold code, except the glossary's.
 FENCE = re.compile(r"^[ >]*(`{3,})(\{glossary\})?.*?^[ >]*\1$", re.M | re.S)
 CODE = re.compile(r"(\{[\w:-]+\})?(`+)(?!`).+?(?<!`)\2(?!`)", re.S)
 
 
 def problems(text: str, *, markdown: bool) -> Iterator[tuple[int, str]]:
-    """The line of each phrase and of each mark that excuses none, with what to do."""
-    prose = (_of_markdown if markdown else _of_python)(MARK.sub("", text))
-    prose = CODE.sub(_blank, prose)
-    marks = [(_line(text, mark.end()), mark[1]) for mark in MARK.finditer(text)]
+    """The line of each phrase, with what to do."""
+    prose = CODE.sub(_blank, (_of_markdown if markdown else _of_python)(text))
     for phrase, instead in PHRASES.items():
         pattern = rf"\b{phrase}\b".replace(" ", r"\s")
         for match in re.finditer(pattern, prose, re.IGNORECASE):
-            line, words = _line(prose, match.start()), " ".join(match[0].split())
-            above = [mark for mark in marks if mark[0] < line and mark[1] == words]
-            if above:
-                marks.remove(max(above))
-            else:
-                yield line, f"{words!r}: {instead}"
-    for line, words in marks:
-        yield line, f"this mark excuses nothing: there is no {words!r} below it"
+            words = " ".join(match[0].split())
+            yield prose.count("\n", 0, match.start()) + 1, f"{words!r}: {instead}"
 
 
 def _of_markdown(text: str) -> str:
@@ -82,10 +71,6 @@ def _of_python(text: str) -> str:
 
 def _blank(match: re.Match[str]) -> str:
     return "·" + "\n" * match[0].count("\n")
-
-
-def _line(text: str, position: int) -> int:
-    return text.count("\n", 0, position) + 1
 
 
 def main() -> int:

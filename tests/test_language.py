@@ -87,22 +87,6 @@ def test_the_glossary_is_read():
     assert found(text) == [(13, "'The one that'")]
 
 
-def test_a_mark_excuses_one_use():
-    text = "% words: the one that\nHere is the one\nthat fits.\n"
-    assert not found(text)
-    assert found(text + "Not the one that does not.\n") == [(4, "'the one that'")]
-    assert not found("# words: is none\n# A file is none.\n", False)
-
-
-@pytest.mark.parametrize("rest", ["Here.\n", "Such are they.\n", "Here `is none`.\n"])
-def test_a_mark_that_excuses_nothing_is_a_problem(rest: str):
-    assert (1, "this mark excuses nothing") in found(f"% words: is none\n{rest}")
-
-
-def test_a_mark_does_not_excuse_what_is_above_it():
-    assert len(found("A file is none.\n\n% words: is none\n")) == 2
-
-
 def test_the_command_names_the_place(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(language, "ROOT", tmp_path)
     (tmp_path / "docs").mkdir()

@@ -18,15 +18,6 @@ WORKFLOWS = sorted(ROOT.glob(".github/workflows/*.yml"))
 LOCKS = sorted(ROOT.glob("requirements-*.txt"))
 README = (ROOT / "README.md").read_text()
 
-TOP_LEVEL = {
-    *("docs", "examples", "outputs", "src", "tests", "conf"),
-    *("noxfile.py", "pyproject.toml", "README.md", "CONTRIBUTING.md", "CHANGELOG.md"),
-    *(".ci", ".github", ".gitignore", ".python-version", ".readthedocs.yaml"),
-    *("LICENSE", ".pre-commit-config.yaml"),
-    *(f"requirements-{name}.txt" for name in ("docs", "tests", "lint", "nox")),
-    *("requirements-gpu.txt", "requirements-record.txt", "requirements-tpu.txt"),
-}
-
 # A home folder, or where a checkout or a temporary file lies on some machine.
 MACHINE_PATH = re.compile(r"/(?:home|Users)/\w+/|/root/|/tmp/\w|/var/folders/")
 # The code that looks for such paths in outputs, and its tests, have to name them.
@@ -62,10 +53,6 @@ def wanted(lock: Path) -> list[Requirement]:
         entries += PYPROJECT["project"]["dependencies"]
         entries += ENGINE["project"]["dependencies"]
     return [Requirement(entry) for entry in entries]
-
-
-def test_top_level_holds_nothing_else() -> None:
-    assert {name.split("/")[0] for name in tracked()} <= TOP_LEVEL
 
 
 def test_no_file_names_a_path_on_somebodys_machine() -> None:

@@ -136,7 +136,8 @@ class Metrics:
     def __init__(self, path, first, write):
         self.path, self.write, self.pending = path, write, deque()
         if write:
-            lines = path.read_text().splitlines() if path.exists() else []
+            # A run keeps its lines up to its checkpoint; without one it starts over.
+            lines = path.read_text().splitlines() if first and path.exists() else []
             kept = [line for line in lines if json.loads(line)["step"] <= first]
             path.write_text("".join(f"{line}\n" for line in kept))
             self.board = events.Writer(path.parent)
@@ -233,15 +234,17 @@ def train(config):
             elif done % 5 == 0:  # keeps the queue of steps short
                 value.block_until_ready()
             stopped = preemption.at(done)
+            evaluates = done % config.eval_every == 0
+            saves = stopped or done % config.save_every == 0 or done == config.steps
             # All is noted before the step is saved: what goes on begins with the next.
-            if done % config.eval_every == 0:
+            if evaluates or saves:
                 metrics.flush()
+            if evaluates:
                 bits = evaluate.quick(config, graph, state["params"], described)
                 metrics.event(step=done, validation_bits_a_byte=bits)
                 say(f"step {done}: {bits:.3f} bits a byte of validation text")
                 began, ended = time.perf_counter(), done
-            if stopped or done % config.save_every == 0 or done == config.steps:
-                metrics.flush()
+            if saves:
                 checkpoints.save(done, state, rows.get_state())
             if stopped and done < config.steps:
                 say(f"SIGTERM: saved step {done}. The same command goes on from here.")

@@ -4,21 +4,20 @@ Chapters whose kept run still holds are taken from the store. The others run in 
 processes, as many at once as the settings say, the longest first.
 """
 
-import dataclasses
 import os
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self
+
+from sphinx.util.matching import Matcher
 
 from .checking.elsewhere import Record, recorded_elsewhere, records_of
 from .checking.pins import check_pins
 from .checking.receipts import (
-    Counts,
     check_failing,
     check_names,
     count_claims,
-    matches,
     unbound,
 )
 from .checking.rules import check_run, failed, may_be_noise
@@ -50,11 +49,6 @@ class ExecutedPage:
     snippets: Snippets
     records: dict[int, list[Record]] = field(default_factory=dict, hash=False)
 
-    def with_text(self, chapter: Chapter) -> Self:
-        """The same results on a page whose text, but not its code, is another."""
-        executed = dataclasses.replace(self.executed, chapter=chapter)
-        return dataclasses.replace(self, executed=executed)
-
     @property
     def seal(self) -> str:
         """A name for all that the page shows of its execution."""
@@ -80,7 +74,7 @@ class Book:
     stale: list[str] = field(default_factory=list)
     texts: list[Reading] = field(default_factory=list)
     unbound: list[PageError] = field(default_factory=list)
-    counts: Counts = field(default_factory=Counts)
+    counts: Counter[str] = field(default_factory=Counter)
 
     @property
     def all_offers(self) -> list[Offer]:
@@ -158,11 +152,10 @@ class _Building:
             self._check(executed, book)
         for page in self.texts:
             self._check_sentences(page, book)
-        self._settle(book)
         if self.settings.only is None:
             self._add_records(book)
         book.errors.sort(key=lambda error: (str(error.path), error.line))
-        for store in (self.runs, self.programs, self.assertions):
+        for store in (self.runs.store, self.programs, self.assertions):
             store.prune()
         return book
 
@@ -228,19 +221,16 @@ class _Building:
 
     def _may_be_noise(self, chapter: Chapter) -> bool:
         executed = self.executed.get(chapter.docname)
-        if executed is None or len(executed.run.results) != len(chapter.cells):
-            return False
-        return may_be_noise(executed, needed_cells(executed))
+        return (
+            executed is not None
+            and len(executed.run.results) == len(chapter.cells)
+            and may_be_noise(executed, needed_cells(executed))
+        )
 
     def _run_once(self, chapters: list[Chapter]) -> None:
         order = sorted(chapters, key=self.runs.expected_seconds, reverse=True)
-        tasks = [
-            ChapterTask(
-                *(chapter, self.settings, self.progress, self._finished),
-                names_jax=self.names_jax,
-            )
-            for chapter in order
-        ]
+        about = self.settings, self.progress, self._finished, self.names_jax
+        tasks = [ChapterTask(chapter, *about) for chapter in order]
         # A book whose pages never name JAX does not depend on its version.
         with open_workers(without=() if self.names_jax else ("jax",)) as workers:
             self.while_starting()
@@ -269,27 +259,22 @@ class _Building:
         if self.settings.outputs is not None and run.provenance.platform == "cpu":
             book.errors += check_pins(executed, self.settings.outputs, spoilt)
         if len(run.results) == len(chapter.cells) and not failures:
-            snippets, errors = snippets_of(executed, self.programs)
-            if "programs" in self.settings.rules:
-                book.errors += errors
-            book.pages[chapter.docname] = ExecutedPage(executed, snippets)
-            verdicts = Verdicts(
-                verdict_path(self.settings, chapter.docname), run.provenance.jax
-            )
-            offers = offers_of(executed, snippets, verdicts, self.programs)
-            book.offers[chapter.docname] = offers
+            self._offer_programs(executed, book)
 
-    def _settle(self, book: Book) -> None:
-        """Take from the pages the programs that were found not to hold."""
-        for docname, offers in book.offers.items():
-            page = book.pages[docname]
-            snippets = settled(page.snippets, offers)
-            book.pages[docname] = dataclasses.replace(page, snippets=snippets)
-            if "programs" in self.settings.rules:
-                book.errors += filter(None, (offer.error for offer in offers))
-                in_ci = os.environ.get("CI") == "true"
-                if in_ci and matches(self.settings.verified, docname):
-                    book.errors += unverified(offers)
+    def _offer_programs(self, executed: Executed, book: Book) -> None:
+        """Make a chapter's page, without the programs that were found not to hold."""
+        settings, docname = self.settings, executed.chapter.docname
+        snippets, errors = snippets_of(executed, self.programs)
+        path = verdict_path(settings, docname)
+        verdicts = Verdicts(path, executed.run.provenance.jax)
+        offers = offers_of(executed, snippets, verdicts, self.programs)
+        book.offers[docname] = offers
+        book.pages[docname] = ExecutedPage(executed, settled(snippets, offers))
+        if "programs" in settings.rules:
+            book.errors += errors
+            book.errors += filter(None, (offer.error for offer in offers))
+            if settings.programs is not None and os.environ.get("CI") == "true":
+                book.errors += unverified(offers)
 
     def _check_sentences(self, page: Reading, book: Book) -> None:
         """Note the sentences that are not bound, and the checks that hold nothing."""
@@ -297,7 +282,7 @@ class _Building:
         book.unbound += unbound_here
         book.counts += count_claims(page)
         book.errors += check_names(page)
-        if matches(settings.bound, page.docname):
+        if Matcher(list(settings.bound))(page.docname):
             book.errors += unbound_here
         if "receipts" in settings.rules:
             book.errors += check_failing(page, self.assertions)

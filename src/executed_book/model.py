@@ -11,27 +11,13 @@ import re
 from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self, TypedDict
+from typing import Any, Self
 
 from .errors import PageError
 
-
-class Output(TypedDict, total=False):
-    """One output of a cell in nbformat's form: a stream, a value, a figure, an error.
-
-    `output_type` says which, and with it which of the others there are. `data` holds
-    one thing in several formats, by their MIME types.
-    """
-
-    output_type: str
-    name: str
-    text: str
-    data: dict[str, Any]
-    metadata: dict[str, Any]
-    execution_count: int
-    ename: str
-    evalue: str
-    traceback: list[str]
+#: One output of a cell in nbformat's form: a stream, a value, a figure, an error. Its
+#: `output_type` says which, and so what else it has.
+Output = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -251,12 +237,6 @@ class Executed:
 
     def __iter__(self) -> Iterator[tuple[Cell, CellResult]]:
         return zip(self.chapter.cells, self.run.results, strict=False)
-
-    @property
-    def values(self) -> Iterator[tuple[Value, ValueResult]]:
-        """Every value of the page with its text, in the page's order."""
-        for cell, result in self:
-            yield from zip(cell.values, result.values, strict=True)
 
 
 #: A dataclass of this module in JSON.

@@ -3,8 +3,8 @@
 import math
 import os
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -29,8 +29,9 @@ class Option:
     """One value in `conf.py`: its name without the prefix, and what it may be.
 
     `read` gives it in the form of the field of `Settings`, or raises `ValueError` or
-    `TypeError` where it is nothing that the option may be. Where the option is not set,
-    the field has its default.
+    `TypeError` where it is nothing that the option may be. A command line gives text,
+    so numbers and lists may be text as well. Where the option is not set, the field has
+    its default.
     """
 
     name: str
@@ -50,9 +51,6 @@ OFFERING: dict[str, tuple[Any, Literal["env", "html"]]] = {
     "offer_also": ({}, "html"),
 }
 
-#: What MyST-NB's `execution_mode` may be: `off` runs no page, and any other each page.
-MODES = ("off", "auto", "force", "cache", "inline")
-
 
 def _accepted(value: Any, is_valid: bool) -> Any:
     if not is_valid:
@@ -64,35 +62,42 @@ def _folder(value: Any) -> Path:
     return Path(_accepted(value, isinstance(value, str)))
 
 
-def _positive(value: Any) -> Any:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return _accepted(value, number and float(value) > 0)
+def _positive(value: Any) -> float:
+    number = float(_accepted(value, not isinstance(value, bool)))
+    return float(_accepted(number, number > 0))
 
 
 def _count(value: Any) -> int:
-    return int(_accepted(value, isinstance(value, int) and _positive(value)))
+    number = _positive(value)
+    return int(_accepted(number, number.is_integer()))
 
 
 def _rules(value: Any) -> frozenset[str]:
-    names = frozenset(RULES if value == "all" else value)
-    is_list = value == "all" or isinstance(value, list | tuple | set)
-    return frozenset(_accepted(names, is_list and names <= RULES.keys()))
+    names = frozenset(RULES if value == "all" else _texts(value))
+    return frozenset(_accepted(names, names <= RULES.keys()))
 
 
 def _texts(value: Any) -> tuple[str, ...]:
-    is_list = isinstance(value, list | tuple)
-    return tuple(_accepted(value, is_list and all(isinstance(v, str) for v in value)))
+    """A list of texts, or one text with commas."""
+    texts = value.split(",") if isinstance(value, str) else value
+    is_list = isinstance(texts, list | tuple | set)
+    return tuple(_accepted(texts, is_list and all(isinstance(v, str) for v in texts)))
 
 
 def _claims(value: Any) -> dict[str, tuple[str, ...]]:
     _accepted(value, isinstance(value, dict) and set(value) <= {"under", "after"})
-    return {key: _texts(texts) for key, texts in value.items()}
+    lists = (_accepted(texts, not isinstance(texts, str)) for texts in value.values())
+    return dict(zip(value, map(_texts, lists), strict=True))
 
 
 OPTIONS = (
     Option("cache", _folder, "the folder where runs are kept between builds"),
     Option("outputs", _folder, "the folder with what cells gave, by place"),
-    Option("programs", _folder, "the folder with the verdicts on programs"),
+    Option(
+        "programs",
+        _folder,
+        "the folder with the verdicts on programs, which CI asks of each",
+    ),
     Option("rules", _rules, f"'all', or some of {', '.join(RULES)}"),
     Option(
         "claims",
@@ -105,11 +110,6 @@ OPTIONS = (
         _texts,
         "a list of patterns: pages where an unbound universal sentence is an error",
     ),
-    Option(
-        "verified",
-        _texts,
-        "a list of patterns: pages where CI refuses a program that was not verified",
-    ),
     Option("cell_seconds", _positive, "how many seconds one cell may run"),
     Option(
         "output_limit",
@@ -119,14 +119,9 @@ OPTIONS = (
     ),
     Option(
         "memory",
-        lambda value: value if value == 0 else _positive(value),
+        lambda value: 0.0 if value in (0, "0") else _positive(value),
         "how many gigabytes of memory a page may hold while it runs; 0 is a quarter of"
         " the machine's, and 4 at least",
-    ),
-    Option(
-        "folder",
-        lambda value: _accepted(value, value in ("page", "empty")),
-        "where cells run: 'page', the page's own folder, or 'empty', a new one",
     ),
     Option(
         "figures",
@@ -137,17 +132,29 @@ OPTIONS = (
 )
 
 
-def check_names(names: Iterable[str]) -> None:
-    """Refuse an option that is called like ours, and that there is not.
+def check_options(options: Mapping[str, Any], overrides: Iterable[str]) -> None:
+    """Refuse an option called like ours that there is not, and what MyST-NB refuses.
+
+    Args:
+        options: what `conf.py` says.
+        overrides: the names of options that a command line gives.
 
     Raises:
         BookError: it names the option, and what may have been meant.
     """
+    from myst_nb.core.config import NbParserConfig  # not in the processes of pages
+
     known = [PREFIX + n for n in (*(option.name for option in OPTIONS), *OFFERING)]
-    for name in names:
+    for name in (*options, *overrides):
         if name.startswith(PREFIX) and name not in known:
             hint = did_you_mean(name, known)
             raise BookError(f"there is no option {name}\n    → {hint}correct it")
+    theirs = {f"nb_{field.name}": field.name for field in fields(NbParserConfig)}
+    try:
+        NbParserConfig(**{theirs[n]: options[n] for n in theirs & options.keys()})
+    except (TypeError, ValueError) as error:
+        what = f"conf.py, in an option of MyST-NB: {error.args[0]}"
+        raise BookError(f"{what}\n    → correct it, or take it out") from None
 
 
 def _cores() -> int:
@@ -168,6 +175,8 @@ class Settings:
         jobs: how many chapters run at once.
         may_fail: whether a cell that nobody announced may fail, as in MyST-NB's
             `nb_execution_allow_errors`.
+        folder: where cells run: "page", the page's own folder, or "empty", a new one,
+            as in MyST-NB's `nb_execution_in_temp`.
         only: the chapters to look at, by name; None for all.
 
     The others are options of `conf.py`: see `OPTIONS`.
@@ -188,7 +197,6 @@ class Settings:
     rules: frozenset[str] = frozenset()
     claims: dict[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     bound: tuple[str, ...] = ()
-    verified: tuple[str, ...] = ()
     outputs: Path | None = None
     programs: Path | None = None
     only: frozenset[str] | None = None
@@ -255,7 +263,7 @@ def settings_of(
     if timeout is not None:
         settings.setdefault("cell_seconds", timeout)
     if _is_set(get("nb_execution_in_temp")):
-        settings.setdefault("folder", "empty")
+        settings["folder"] = "empty"
     formats, kinds = {*(get("nb_custom_formats") or ())}, get("source_suffix")
     if isinstance(kinds, dict):
         formats |= {suffix for suffix, kind in kinds.items() if kind == "myst-nb"}
@@ -264,13 +272,7 @@ def settings_of(
             f"conf.py: {', '.join(other)} in nb_custom_formats or source_suffix; only"
             " .md and .ipynb run\n    → convert these pages with jupytext"
         )
-    mode = get("nb_execution_mode")
-    if mode is not None and mode not in MODES:
-        raise BookError(
-            f"conf.py: nb_execution_mode is {mode!r}\n"
-            f"    → it is one of {', '.join(MODES)}"
-        )
-    if mode == "off":
+    if get("nb_execution_mode") == "off":
         settings["not_executed"] = ("**",)
     return Settings(source, **{"cache": usual_cache, **settings, **more})
 
@@ -286,23 +288,6 @@ def _read(option: Option, value: Any, config: Path) -> Any:
     return (config / read).resolve() if isinstance(read, Path) else read
 
 
-def from_text(name: str, text: str) -> Any:
-    """The value of an option of ours that a command line gives; `text` of any other.
-
-    >>> from_text("executed_book_cell_seconds", "2.5")
-    2.5
-    >>> from_text("executed_book_rules", "noise,figures")
-    ['noise', 'figures']
-    """
-    default = getattr(Settings, name.removeprefix(PREFIX), None)
-    if isinstance(default, float | int):
-        number = _number(text)
-        return number if number is text else type(default)(number)
-    if isinstance(default, tuple | frozenset) and text != "all":
-        return text.split(",")
-    return text or None
-
-
 def myst_nb_limit(timeout: Any) -> float | None:
     """The seconds that MyST-NB's `execution_timeout` allows; None if it is not set.
 
@@ -311,27 +296,19 @@ def myst_nb_limit(timeout: Any) -> float | None:
     >>> myst_nb_limit(60), myst_nb_limit("-1")
     (60.0, inf)
     """
-    number = _number(timeout)
-    if not isinstance(number, int | float) or isinstance(number, bool):
-        return None
-    return float(number) if number > 0 else math.inf
-
-
-def _number(value: Any) -> Any:
-    """A number that was given as text on a command line; anything else as it is."""
     try:
-        return float(value) if isinstance(value, str) else value
-    except ValueError:
-        return value
+        number = float(timeout)
+    except (TypeError, ValueError):
+        return None
+    return number if number > 0 else math.inf
 
 
 def _patterns(get: Callable[[str], Any], name: str) -> tuple[str, ...]:
-    """A list of patterns; a command line gives it as one text, with commas."""
     from sphinx.util.matching import Matcher  # not in the processes of pages
 
     value = get(name) or ()
     try:
-        patterns = _texts(value.split(",") if isinstance(value, str) else value)
+        patterns = _texts(value)
         Matcher(list(patterns))
     except (TypeError, ValueError, re.error) as error:
         why = f": {error}" if isinstance(error, re.error) else ""

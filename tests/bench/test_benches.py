@@ -12,9 +12,8 @@ BENCHES = Path(__file__).parent
 #: The arguments with which each takes least time.
 SMALLEST = {
     "bench_book": ["--rounds=1", "--docs", "docs"],
-    "bench_lens": ["--rounds=1", "--only=1000 equations"],
+    "bench_instruments": ["misses", "lenses"],
     "bench_lm": ["--rounds=1", "--small"],
-    "bench_watch_measure": ["misses"],
 }
 
 

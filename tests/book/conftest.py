@@ -27,7 +27,7 @@ from pathlib import Path
 project = "Tiny"
 extensions = ["myst_nb", "executed_book"]
 executed_book_figures = "themed"
-executed_book_folder = "empty"
+nb_execution_in_temp = True
 executed_book_rules = "all"
 if Path(__file__).parents[1].joinpath("outputs", "cells").is_dir():
     executed_book_outputs = "../outputs/cells"

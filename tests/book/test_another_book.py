@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from .conftest import TinyBook
-from .test_six_promises import deep_metadata, links_into_itself
+from .test_six_promises import deep_metadata, links_into_itself, write
 
 CONF = """\
 project = "Another"
@@ -192,6 +191,7 @@ def test_sphinx_says_what_failed_and_of_pages_left_out_nothing(
 SPOILT = {
     "links": (links_into_itself, "docs/again:1: a link to a folder that it lies in"),
     "deep": (deep_metadata, "deep.ipynb: its data, metadata or outputs are nested too"),
+    "list": (write("left.ipynb", b"[]"), "left.ipynb: not a notebook"),
 }
 
 
@@ -223,42 +223,3 @@ def test_a_book_needs_neither_matplotlib_nor_jax(book, tmp_path_factory):
     folders = filter(None, [str(modules), os.environ.get("PYTHONPATH")])
     book.chapter("one", "6 * 7")
     book.executed(PYTHONPATH=os.pathsep.join(folders))
-
-
-#: Options with a value, a cell that is fine without it, and what it meets with it.
-FIRST = {
-    "cell_seconds": (0.5, "import time\ntime.sleep(2)", "running after 0.5 seconds"),
-    "memory": (
-        *(0.7, "import time\nx = b'x' * 10**9\ntime.sleep(2)"),
-        "held over 0.7 GB of memory",
-    ),
-    "cache": ("../kept", "1", ""),
-    "rules": ("all", "object()", "a memory address"),
-    "outputs": ("../cells", "1", "pin"),
-}
-
-
-def test_five_options_stand_first_and_do_what_a_maintainer_needs(book):
-    page = Path(__file__).parents[2].joinpath("docs", "tools", "another-book.md")
-    text = page.read_text("utf-8")
-    listed = re.search(r"^first = (\[.*\])$", text, re.M)
-    assert listed is not None
-    assert json.loads(listed[1]) == list(FIRST)
-    assert text.index("\n## Five options") < text.index("\n## More options")
-    conf = book.root / "conf" / "conf.py"
-    plain = 'extensions = ["myst_nb", "executed_book"]\n'
-    for name, (value, cell, words) in FIRST.items():
-        conf.write_text(plain)
-        book.chapter("one", cell)
-        assert "1 to execute" in book.executed(), name
-        conf.write_text(f"{plain}executed_book_{name} = {value!r}\n")
-        book.chapter("one", f"{cell}  # once more")
-        if name == "cache":
-            book.executed()
-            shutil.rmtree(book.root / "_build")
-            assert "1 unchanged" in book.executed()
-            continue
-        if name == "outputs":
-            book.done("pin")
-            book.chapter("one", "2")
-        assert words in book.refused("execute"), name

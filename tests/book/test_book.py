@@ -15,7 +15,6 @@ from executed_book.reading.pages import read_pages
 from executed_book.running.chapters import Finished
 from executed_book.running.progress import Progress
 from executed_book.running.runs import KeptRuns
-from executed_book.running.store import NOTHING
 from executed_book.settings import Settings
 
 from .made import GPU, chapter, executed, gave, printed
@@ -35,7 +34,7 @@ def keep_run(settings: Settings, number_of_cells: int) -> None:
     results = (gave(printed("kept\n")),) * number_of_cells
     run = Run("one", 0, Provenance("cpu", "cpu", 1, "1", "1", "3"), results)
     [chapter] = [r.chapter for r in read_pages(settings) if r.chapter]
-    KeptRuns(settings).save(chapter, Finished(run, NOTHING))
+    KeptRuns(settings).save(chapter, Finished(run, {}))
 
 
 def test_what_has_run_is_taken_if_it_has_as_many_cells_as_the_page(settings):

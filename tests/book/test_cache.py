@@ -1,5 +1,7 @@
 """What is executed again, and what is not."""
 
+import os
+
 import pytest
 
 from .conftest import copy_of, new_book
@@ -9,7 +11,7 @@ from .conftest import copy_of, new_book
 def two_once(tmp_path_factory):
     book = new_book(tmp_path_factory.mktemp("two"))
     book.index("one", "two")
-    book.chapter("one", "import sys\nprint('one')")
+    book.chapter("one", "import os\nprint('one', os.environ.get('SOME_NAME'))")
     book.chapter("two", "print('two')")
     assert "2 to execute" in book.built()
     return book
@@ -24,6 +26,12 @@ def test_prose_alone_executes_nothing_and_a_cell_its_chapter_alone(two):
     two.add_text("one", "New prose.")
     assert "0 to execute" in two.built()
     assert "New prose." in two.html("one")
+    assert "1 to execute" in two.built(SOME_NAME="set")
+    assert "one set" in two.html("one")
+    two.add_text("one", "An older file.")
+    os.utime(two.root / "docs" / "one.md", (1e9, 1e9))
+    two.built()
+    assert "An older file." in two.html("one")
     two.chapter("one", "print('uno')")
     assert "1 to execute" in two.built()
     assert "uno" in two.html("one")

@@ -1,8 +1,7 @@
 """Two cold builds give the same bytes, but for what is marked as measured."""
 
-import re
-
 import sphinx
+from bs4 import BeautifulSoup
 
 from .conftest import FRONT, copy_of
 
@@ -44,16 +43,12 @@ Mathematics: $e^{i\\pi} = -1$. It took {measured}`seconds:.9f` s.
 """
 )
 
-MEASURED_TEXT = re.compile(r'<span class="measured[^"]*">[^<]*</span>')
-MEASURED_OUTPUT = re.compile(
-    r'(<div class="cell [^"]*tag_measured[^"]*">.*?<div class="cell_output)'
-    r".*?(</div>\s*</div>\s*</div>\s*</div>)",
-    re.DOTALL,
-)
-
 
 def stable(html: str) -> str:
-    return MEASURED_OUTPUT.sub(r"\1\2", MEASURED_TEXT.sub("", html))
+    page = BeautifulSoup(html, "html.parser")
+    for part in page.select(".measured, .tag_measured .cell_output"):
+        part.decompose()
+    return str(page)
 
 
 def pages(book) -> dict[str, bytes]:

@@ -76,9 +76,6 @@ def quoted(front: str, said: str) -> str:
 
 WAYS = {
     "raises": Way("if it is to fail, write", proposed),
-    "syntax": Way("if it is to fail, write", proposed),
-    "deleted": Way("if it is to fail, write", proposed),
-    "surrogate": Way("if it is to fail, write", proposed),
     "silent": Way("drop :raises:", without("raises")),
     "other": Way("write :raises:", proposed),
     "wordless": Way("write :raises:", proposed),

@@ -3,9 +3,7 @@
 import dataclasses
 import json
 
-import pytest
-
-from executed_book.model import Cell, Prose, Value, ValueResult, run_from, to_plain
+from executed_book.model import Cell, Prose, ValueResult, run_from, to_plain
 
 from .made import GPU, chapter, executed, gave, printed, raised
 
@@ -26,12 +24,3 @@ def test_a_title_is_the_first_heading_of_the_text():
     parts = (Cell(1, "# not this", 1), Prose("## Nor this\n\n#  The  one \n# B", 3))
     assert chapter(parts=parts).title == "The  one"
     assert chapter(parts=(Prose("No heading", 1),), docname="a/b").title == "a/b"
-
-
-def test_each_value_comes_with_its_result():
-    values = Value("value", "a", 1), Value("value", "b", 1)
-    made, results = chapter(Cell(1, "x", 1, values=values)), map(ValueResult, "12")
-    found = executed(made, gave(values=(*results,))).values
-    assert [(v.expression, r.text) for v, r in found] == [("a", "1"), ("b", "2")]
-    with pytest.raises(ValueError, match="zip"):
-        list(executed(made, gave()).values)

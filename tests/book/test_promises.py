@@ -152,7 +152,7 @@ def test_the_command_line_gives_numbers_and_lists(book):
     said = book.refused("execute", "-Dexecuted_book_cell_seconds=0.5")
     assert "still running after 0.5 seconds" in said
     said = book.refused("execute", "-Dexecuted_book_rules=noise,nonsense")
-    assert "executed_book_rules is ['noise', 'nonsense']" in said
+    assert "executed_book_rules is 'noise,nonsense'" in said
     book.chapter("one", "1 / 0")
     book.refused("execute", "-Dnb_execution_allow_errors=0")
     book.done("execute", "-Dnb_execution_allow_errors=1")
@@ -191,7 +191,7 @@ USES = {
 
 
 def test_what_a_page_used_has_changed_so_it_runs_again(book):
-    book.configure("executed_book_folder, executed_book_rules = 'page', []")
+    book.configure("nb_execution_in_temp, executed_book_rules = False, []")
 
     def runs(**variables: str) -> set[str]:
         said = book.executed(**variables)
@@ -233,8 +233,50 @@ CHILDREN = {
 }
 
 
+CATALOG = """\
+msgid ""
+msgstr ""
+"Content-Type: text/plain; charset=UTF-8\\n"
+
+msgid "It is {value}`x` now."
+msgstr "Jetzt {value}`x`."
+"""
+
+#: Lines of `conf.py`, Sphinx's builder, a file that it makes, and words of it.
+RENDERED = {
+    "a limit of time for sockets": (
+        ("import socket", "socket.setdefaulttimeout(1)"),
+        *("html", "one.html", "It is <span class="),
+    ),
+    "pages as JSON": ((), "json", "one.fjson", "It is <span class="),
+    "another language": (
+        ("language, locale_dirs = 'de', ['words']",),
+        *("html", "one.html", 'Jetzt <span class="value">77</span>.'),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", RENDERED)
+def test_what_sphinx_can_do_with_a_page_it_can_do_here(book, case):
+    conf, builder, name, shown = RENDERED[case]
+    book.configure("executed_book_rules = []", *conf)
+    book.index("one")
+    book.chapter("one", "x = 41")
+    book.add_text("one", "It was {value}`x`.\n\n```{code-cell}\nx = 77\n```\n")
+    book.add_text("one", "It is {value}`x` now.")
+    words = book.root / "docs" / "words" / "de" / "LC_MESSAGES" / "one.po"
+    words.parent.mkdir(parents=True)
+    words.write_text(CATALOG)
+    status, said = book.sphinx("-W", "-b", builder, "-c", "conf", "docs", "made")
+    assert status == 0, said
+    text = (book.root / "made" / name).read_text("utf-8")
+    assert shown in text.encode().decode(
+        "unicode_escape" if builder == "json" else "utf-8"
+    )
+
+
 def test_what_children_read_is_said_by_the_page_or_it_runs_in_each_build(book):
-    book.configure("executed_book_folder, executed_book_rules = 'page', []")
+    book.configure("nb_execution_in_temp, executed_book_rules = False, []")
     docs = book.root / "docs"
     (docs / "data.txt").write_text("first")
     (docs / "c.py").write_text("print(open('data.txt').read())")
@@ -259,7 +301,7 @@ def test_what_children_read_is_said_by_the_page_or_it_runs_in_each_build(book):
 
 
 def test_what_a_page_says_that_its_children_read_makes_it_run_again(book):
-    book.configure("executed_book_folder, executed_book_rules = 'page', []")
+    book.configure("nb_execution_in_temp, executed_book_rules = False, []")
     data = book.root / "data"
     (data / "deep").mkdir(parents=True)
     cell = "!sh -c 'cat ../data/*.txt ../data/deep/*'"
@@ -285,7 +327,7 @@ def test_a_page_that_was_changed_while_the_book_was_built_is_not_shown(book):
     book.chapter("one", f"{cell}path.write_text(path.read_text() + {more!r})")
     book.index("one")
     said = book.refused("build")
-    assert "one.md: was changed while the book was built; build again" in said
+    assert "one.md: has other cells than were executed; build again" in said
     assert not book.site.exists()
 
 

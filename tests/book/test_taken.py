@@ -1,4 +1,4 @@
-"""A page's notebook: where it opens, and what its first cell installs."""
+"""What readers take of a page: its notebook, which installs what it needs, its text."""
 
 import json
 
@@ -14,11 +14,19 @@ def test_a_notebook_opens_in_colab_and_installs_what_it_imports(book):
     book.configure(OPTIONS)
     book.index("part/one", "plain")
     book.page("plain", "# Plain\n")
-    book.chapter("part/one", "import collections.abc\nstring = 1")
+    book.chapter("part/one", "import collections.abc\nstring = 1\nprint('a')")
     book.built()
     address = "https://colab.example/github/someone/book/blob/notebooks/part/one.ipynb"
-    assert f'href="{address}"' in book.html("part/one")
-    assert "colab.example" not in book.html("plain")
-    path = book.site / "_downloads" / "part" / "one.ipynb"
-    first = json.loads(path.read_text("utf-8"))["cells"][0]
+    page, plain = book.html("part/one"), book.html("plain")
+    assert f'href="{address}"' in page
+    for name in ("one.ipynb", "one.md"):
+        assert f'href="../_downloads/part/{name}"' in page
+    assert 'href="./_downloads/plain.md"' in plain
+    assert "colab.example" not in plain
+    assert ".ipynb" not in plain
+    assert "_downloads" not in book.html("genindex")
+    taken = book.site / "_downloads" / "part"
+    first, _, cell, *_ = json.loads((taken / "one.ipynb").read_text("utf-8"))["cells"]
     assert first["source"].endswith("%pip install jax a-library")
+    assert cell["outputs"][0]["text"] == "a\n"
+    assert (taken / "one.md").read_text().startswith("# part/one\n")

@@ -127,13 +127,6 @@ def test_what_fails_is_lengthened_by_the_nearest_statements(opened):
     assert "cells 4" in str(next(unverified([changed])))
 
 
-def test_what_holds_in_no_way_is_an_error(opened):
-    offer = verified(page_offer(opened(), ["x = 1", "print(x)"], "2"))
-    assert offer.verdict.word == DIFFERS
-    assert "does not give what the page shows" in str(offer.error)
-    assert "1 failed" in count([offer])
-
-
 @pytest.mark.parametrize(
     ("code", "word"), [("1 / 0", "something else"), ("open('none')", "lacks the files")]
 )
@@ -214,25 +207,19 @@ def test_what_a_timing_magic_prints_is_not_asked_of_its_program(opened, timing):
     assert wrong.verdict.word == DIFFERS
 
 
-def test_a_page_with_a_cell_without_a_program_is_sliced_once(tmp_path, monkeypatch):
-    store = Store(tmp_path, tmp_path)
-    page = executed(chapter("t = %timeit -o 1", "print(2)"), gave(), gave(printed("2")))
-    made, errors = snippets_of(page, store)
-    assert ["cannot be copied" in error.message for error in errors] == [True]
-    monkeypatch.setattr(snippets, "_sliced", None)
-    again, errors_again = snippets_of(page, store)
-    assert again == made
-    assert list(map(str, errors_again)) == list(map(str, errors))
-
-
-def test_needs_and_lengthened_programs_are_kept(tmp_path, monkeypatch):
+def test_a_page_is_sliced_once(tmp_path, monkeypatch):
     store = Store(tmp_path, tmp_path)
     page = executed(chapter("a = 1", "b = 2", "print(a)"), gave(), gave(), gave())
+    refused = executed(chapter("t = %timeit -o 1", "2"), gave(), gave(printed("2")))
+    _, errors = snippets_of(refused, store)
+    assert ["cannot be copied" in error.message for error in errors] == [True]
     assert snippets_of(page, store)[0].needs == [[], [], [1]]
-    assert "b = 2" in lengthened(page, store, 3, [(2, 1)])
+    longer = lengthened(page, store, 3, [(2, 1)])
+    assert "b = 2" in longer
     monkeypatch.setattr(snippets, "_sliced", None)
+    assert list(map(str, snippets_of(refused, store)[1])) == list(map(str, errors))
     assert snippets_of(page, store)[0].needed(3) == {1}
-    assert "b = 2" in lengthened(page, store, 3, [(2, 1)])
+    assert lengthened(page, store, 3, [(2, 1)]) == longer
 
 
 def test_a_page_and_a_program_bind_the_same(opened):
@@ -299,7 +286,7 @@ FOUND = {
 
 def test_verify_says_what_was_found_and_ends_by_it(book):
     """Also when nothing is left to run: only what differs is an error."""
-    book.configure("executed_book_folder, executed_book_rules = 'page', []")
+    book.configure("nb_execution_in_temp, executed_book_rules = False, []")
     data = book.root / "docs" / "data.txt"
     data.write_text("some data")
     os.utime(data, (0, 0))  # not written by the page, whose start is known to a second
@@ -314,6 +301,10 @@ def test_verify_says_what_was_found_and_ends_by_it(book):
         assert said.count(".md:") == 1
     (book.root / "docs" / "differs.md").unlink()
     assert f"4 programs: {good} beside them), 0 failed" in book.done("verify")
+    book.index("held", "varies", "beside", "unnamed")
+    book.built()
+    assert "No program: " in book.html("unnamed")
+    assert "No program: " not in book.html("held")
 
 
 def test_values_are_told_apart():

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import urljoin
 
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
@@ -137,7 +136,7 @@ def build(work: Path) -> None:
     command = [sys.executable, "-m", "executed_book", "build"]
     command += ["--source", str(HERE / "book"), "--config", str(ROOT / "conf")]
     command += ["--cache", str(work / "cache"), "--output", str(work / "html")]
-    command += ["-D", "executed_book_outputs=", "-D", "executed_book_verified="]
+    command += ["-D", "executed_book_outputs=", "-D", "executed_book_programs="]
     built = subprocess.run(command, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stdout + built.stderr
 
@@ -154,8 +153,13 @@ def everything(browser: Browser, site: Path) -> Iterator[Page]:
 
 
 @pytest.fixture
-def visit(browser: Browser, site: Path) -> Iterator[Callable[..., Visit]]:
-    """Open a page of the site from its folder, as a reader without a network would."""
+def visit(
+    browser: Browser, request: pytest.FixtureRequest
+) -> Iterator[Callable[..., Visit]]:
+    """Open a page of the site from its folder, as a reader without a network would.
+
+    Or another page, by its whole address.
+    """
     contexts = []
 
     def _visit(
@@ -178,7 +182,8 @@ def visit(browser: Browser, site: Path) -> Iterator[Callable[..., Visit]]:
         contexts.append(context)
         context.set_default_timeout(10_000)
         visit = Visit.of(context.new_page())
-        visit.page.goto(urljoin(f"{site.as_uri()}/", name))
+        site = "" if "://" in name else f"{request.getfixturevalue('site').as_uri()}/"
+        visit.page.goto(site + name)
         return visit
 
     yield _visit

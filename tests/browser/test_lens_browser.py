@@ -47,25 +47,18 @@ def pages(tmp_path_factory, view):
 
 
 @pytest.fixture
-def visit(browser, pages):
-    """Open a page; any JavaScript error or console error fails the test."""
-    contexts, errors = [], []
+def visit(visit, pages):
+    """Open a page; any error of a script or request of elsewhere fails the test."""
+    opened = []
 
-    def visit(name="one.html", **options):
-        options.setdefault("viewport", {"width": 1280, "height": 900})
-        context = browser.new_context(**options)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.on("console", lambda m: m.type == "error" and errors.append(m.text))
-        page.on("request", lambda r: r.url.startswith("file:") or errors.append(r.url))
-        page.goto((pages / name).as_uri())
-        return page
+    def open_page(name="one.html", **options):
+        opened.append(visit((pages / name).as_uri(), **options))
+        return opened[-1].page
 
-    yield visit
-    for context in contexts:
-        context.close()
-    assert errors == []
+    yield open_page
+    for each in opened:
+        assert each.errors == []
+        assert all(url.startswith("file:") for url in each.requests)
 
 
 def lit(page, selector):
@@ -149,7 +142,7 @@ def test_enter_holds_a_highlight_and_escape_lets_go(visit, view):
 
 @pytest.mark.parametrize("width", [1280, 390])
 def test_pointing_moves_nothing(visit, width):
-    page = visit("many.html", viewport={"width": width, "height": 900})
+    page = visit("many.html", width=width)
     height = "document.documentElement.scrollHeight"
     before = page.evaluate(height)
     for piece in page.locator(".ja-q").all()[:5]:
@@ -169,7 +162,7 @@ def test_a_gone_primitive_says_so(visit):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_stands_out_and_highlights_show_by_more_than_color(visit, scheme):
-    page = visit(color_scheme=scheme)
+    page = visit(theme=scheme)
     page.locator('.ja-q[data-p="tanh"]').hover()
     outline = "e => getComputedStyle(e).outlineStyle"
     lit = page.locator(".is-lit").all()
@@ -178,20 +171,20 @@ def test_text_stands_out_and_highlights_show_by_more_than_color(visit, scheme):
 
 
 def test_the_sites_own_theme_wins_over_the_system(visit):
-    page = visit(color_scheme="light")
+    page = visit(theme="light")
     background = "getComputedStyle(document.querySelector('.ja-lens')).backgroundColor"
     light = page.evaluate(background)
     page.evaluate("document.documentElement.dataset.theme = 'dark'")
     dark = page.evaluate(background)
     assert dark != light
-    page = visit(color_scheme="dark")
+    page = visit(theme="dark")
     assert page.evaluate(background) == dark
     page.evaluate("document.documentElement.dataset.theme = 'light'")
     assert page.evaluate(background) == light
 
 
 def test_phone(visit, view):
-    page = visit(viewport={"width": 390, "height": 800}, has_touch=True, is_mobile=True)
+    page = visit(width=390, height=800, is_mobile=True)
     tops = [pane.bounding_box()["y"] for pane in page.locator(".ja-column").all()]
     assert tops == sorted(set(tops))
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
@@ -240,7 +233,7 @@ def test_a_long_function_scrolls_to_what_is_linked(visit):
 
 
 def test_without_javascript(visit):
-    page = visit(java_script_enabled=False)
+    page = visit(scripts=False)
     text = page.locator(".ja-lens").inner_text()
     for wanted in ("jnp.tanh(x) * 2", "tanh", "kernels out", "unused"):
         assert wanted in text

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from executed_book.checking.comparison import same_output
 
@@ -13,16 +13,10 @@ CELL = "div.cell:has(button.program-copy)"
 
 
 @pytest.fixture
-def page(browser: Browser, site: Path):
-    """A page of the site, opened from disk, that must not raise."""
-    context = browser.new_context()
-    opened = context.new_page()
-    errors: list[str] = []
-    opened.on("pageerror", lambda error: errors.append(str(error)))
-    opened.goto((site / "everything.html").as_uri())
-    yield opened
-    context.close()
-    assert errors == []
+def page(visit):
+    opened = visit("everything.html")
+    yield opened.page
+    assert opened.errors == []
 
 
 def paste(page: Page) -> str:
@@ -93,14 +87,3 @@ def test_pointing_at_the_button_shows_the_program(page):
     cell.locator("pre.program").wait_for()
     page.mouse.move(5, 5)
     cell.locator("pre.program").wait_for(state="hidden")
-
-
-def test_without_scripts_the_programs_can_be_read(browser, site):
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto((site / "everything.html").as_uri())
-    assert page.locator("button.program-copy").count() == 0
-    box = page.locator("details.program-box:visible").first
-    box.locator("summary").click()
-    assert box.locator("pre.program").is_visible()
-    context.close()

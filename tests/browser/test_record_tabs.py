@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 from ..book.conftest import TinyBook, new_book, on_a_device
 
@@ -33,19 +33,8 @@ def scripts(request: pytest.FixtureRequest) -> bool:
 
 
 @pytest.fixture
-def context(browser: Browser, scripts: bool):
-    context = browser.new_context(
-        java_script_enabled=scripts, viewport={"width": 390, "height": 844}
-    )
-    yield context
-    context.close()
-
-
-@pytest.fixture
-def page(context: BrowserContext, book: TinyBook) -> Page:
-    page = context.new_page()
-    page.goto((book.site / "one.html").as_uri())
-    return page
+def page(visit, book: TinyBook, scripts: bool) -> Page:
+    return visit((book.site / "one.html").as_uri(), width=390, scripts=scripts).page
 
 
 def stamps(page: Page) -> list[bool]:

@@ -1,6 +1,5 @@
 """The real book, executed once for all tests of its pages."""
 
-import dataclasses
 import functools
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +10,6 @@ from executed_book.book import Book, execute
 from executed_book.commands.configuration import read_settings
 from executed_book.model import Chapter, Executed
 from executed_book.programs.verdicts import Verdicts
-from executed_book.programs.verify import compiled_into
 from executed_book.reading.cache import read_once
 from executed_book.reading.chapters import docname_of
 from executed_book.reading.options import executes, front_matter
@@ -59,47 +57,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.weekly)
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "docname" in metafunc.fixturenames:
-        metafunc.parametrize("docname", docnames())
-
-
 @pytest.fixture(scope="session")
 def made() -> Book:
-    """The book, executed or taken from the build's own cache.
-
-    The tests of each chapter report programs that fail, not this fixture.
-    """
-    settings = read_settings(ROOT / "conf", DOCS, {})
-    settings = dataclasses.replace(settings, rules=settings.rules - {"programs"})
-    return execute(settings, Progress())
-
-
-@pytest.fixture(scope="session")
-def told() -> list[str]:
-    """What is wrong with the book, once a test has told it."""
-    return []
+    """The book, executed or taken from the build's own cache."""
+    return execute(read_settings(ROOT / "conf", DOCS, {}), Progress())
 
 
 @pytest.fixture
-def book(made: Book, told: list[str]) -> Book:
-    """The book, if nothing is wrong with it: one test tells it, for all of them."""
-    if told:
-        pytest.skip("something is wrong with the book, as an earlier test has told")
-    told += map(str, made.errors)
-    if told:
-        pytest.fail("\n\n".join(told), pytrace=False)
+def book(made: Book) -> Book:
+    """The book, if nothing is wrong with it."""
+    assert not made.errors, "\n\n".join(map(str, made.errors))
     return made
-
-
-@pytest.fixture(scope="session")
-def compiled(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Variables with which JAX keeps what it compiles, for all programs to share.
-
-    Most of a program's time goes into compiling what the other programs of its page
-    compile as well. What fails with these is run again without them.
-    """
-    return compiled_into(tmp_path_factory.mktemp("compiled"))
 
 
 @pytest.fixture(scope="session")

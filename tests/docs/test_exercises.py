@@ -4,8 +4,6 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-import pytest
-
 from executed_book.model import Cell, Chapter, Executed
 from executed_book.programs.cells import SourceCell
 from executed_book.programs.slicing import Page
@@ -78,18 +76,11 @@ class Unsolved(Promise):
         return None
 
 
-@pytest.mark.parametrize(
-    ("status", "raised", "words"),
-    [
-        (1, "AssertionError", None),
-        (0, None, "before it is solved"),
-        (1, "NameError: x", "lacks a name"),
-    ],
-)
-def test_an_unsolved_exercise_fails(status: int, raised: str | None, words: str | None):
-    ran = Ran("", "", raised, status)
-    problem = Unsolved("").problem(ran)
-    assert words in problem if words else problem is None
+def test_an_unsolved_exercise_fails():
+    problem = Unsolved("").problem
+    assert problem(Ran("", "", "AssertionError", 1)) is None
+    assert problem(Ran("", "", None, 0)) is not None
+    assert problem(Ran("", "", "NameError: x", 1)) is not None
 
 
 def unsolved(executed: Executed, verdicts: Verdicts) -> Iterator[Offer]:
@@ -106,17 +97,13 @@ def unsolved(executed: Executed, verdicts: Verdicts) -> Iterator[Offer]:
             yield Offer(chapter, checked, promise, verdicts, lambda made=programs: made)
 
 
-@pytest.fixture(scope="session")
-def attempts(made, kept) -> dict[str, list[Offer]]:
-    found = {
-        docname: list(unsolved(executed, kept("exercises", executed)))
-        for docname, executed in made.executed.items()
-    }
-    every = [offer for some in found.values() for offer in some]
-    verify_offers(every, 2, Progress())
-    return found
-
-
-def test_exercises_do_not_pass_their_solutions_checks(attempts, docname):
-    problems = [str(offer.error) for offer in attempts.get(docname, []) if offer.error]
+def test_exercises_do_not_pass_their_solutions_checks(made, kept):
+    attempts = [
+        offer
+        for executed in made.executed.values()
+        for offer in unsolved(executed, kept("exercises", executed))
+    ]
+    verify_offers(attempts, 2, Progress())
+    assert attempts
+    problems = [str(offer.error) for offer in attempts if offer.error]
     assert not problems, "\n\n".join(problems)

@@ -6,6 +6,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 from executed_book.programs.verdicts import HELD, Promise, Verdict
+from executed_book.programs.verify import compiled_into
 from executed_book.showing.formats import notebook_of_page, readable
 
 from .conftest import LONG
@@ -34,8 +35,12 @@ def failure(page, folder, variables=None) -> str | None:
     return f"docs/{docname}.md\n{ran.stderr[-3000:]}"
 
 
-def test_notebooks_run(book, tmp_path, compiled, kept):
-    """Those that were not found to run before: verdicts are kept as for programs."""
+def test_notebooks_run(book, tmp_path, kept):
+    """Those that were not found to run before: verdicts are kept as for programs.
+
+    JAX keeps what it compiles, for all of them. What fails so is run again without it.
+    """
+    compiled = compiled_into(tmp_path / "compiled")
     waiting = []
     for page in book.pages.values():
         if page.executed.run.seconds > LONG:

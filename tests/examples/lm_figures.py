@@ -4,9 +4,9 @@
 that `lm.baselines` left in the first. The name of a run is its kind and its seed: sizes
 A to D, each trained on twice the text of the one before, and changes of size B. Before
 the largest is run, `predict WEIGHTS TOKENS RUN ...` stores what the others foretell;
-`baselines RUN` keeps those of a run on the same text; `layouts`, `processes` and
-`speed` measure those again, and `loader` times batches. Without an argument the tables
-are made again.
+`baselines RUN` keeps those of a run on the same text, and `more RUN ...` keeps further
+runs beside the others; `layouts`, `processes` and `speed` measure those again, and
+`loader` times batches. Without an argument the tables are made again.
 """
 
 import json
@@ -28,7 +28,10 @@ from .figures import EXAMPLES, KEPT, text_of
 
 FOLDER = KEPT / "lm"
 SIZES = ("A", "B", "C", "D")
-CHANGES = {"kv": "as many heads of keys and values as of queries"}
+CHANGES = {
+    "kv": "as many heads of keys and values as of queries",
+    "bf": "activations in bfloat16",
+}
 MADE_BY = "# Made by tests/examples/lm_figures.py from the runs that are kept."
 
 #: One step of the smallest model in each variant: its losses and what it takes.
@@ -221,6 +224,10 @@ def table_of_ablations(kept: dict[str, Any]) -> str:
         apart = [b - a for a, b in zip(plain, other, strict=True)]
         apart.append(sum(apart) / len(apart))
         rows.append([change, *(f"{x:+.3f}" for x in apart)])
+    apart = [b - a for a, b in zip(plain, [*plain[1:], plain[0]], strict=True)]
+    rows.append(
+        ["the next seed (after the last, the first)", *(f"{x:+.3f}" for x in apart), ""]
+    )
     return text_of(rows)
 
 
@@ -299,14 +306,28 @@ def lines(each: Iterable[str]) -> str:
 
 def keep(runs: list[Path]) -> None:
     """Store what finished runs measured; the baselines lie in the first one."""
-    found = {run.name: measured(run) for run in runs}
-    path = Path(found[runs[0].name]["config"]["corpus"], "corpus.json")
-    text = json.loads(path.read_text())
-    text["files"] = {part: len(names) for part, names in text["files"].items()}
-    found = {name: without_places(run) for name, run in found.items()}
-    names = ("files", "bytes", "tokens", "shares in passages of the training text")
-    text = {name: text[name] for name in names}
+    found = {run.name: without_places(measured(run)) for run in runs}
+    text = text_read_by(runs[0])
     store("runs", {"baselines": baselines(runs[0]), "text": text, "runs": found})
+
+
+def keep_more(runs: list[Path]) -> None:
+    """Store further runs, which have to have read the text that the others read."""
+    before = kept("runs")
+    for run in runs:
+        if (text := text_read_by(run)) != before["text"]:
+            raise SystemExit(f"{run} read other text: {text}")
+        before["runs"][run.name] = without_places(measured(run))
+    store("runs", before)
+
+
+def text_read_by(run: Path) -> dict[str, Any]:
+    text = json.loads(
+        Path(measured(run)["config"]["corpus"], "corpus.json").read_text()
+    )
+    text["files"] = {part: len(names) for part, names in text["files"].items()}
+    names = ("files", "bytes", "tokens", "shares in passages of the training text")
+    return {name: text[name] for name in names}
 
 
 def without_places(run: dict[str, Any]) -> dict[str, Any]:
@@ -364,6 +385,8 @@ def main() -> None:
             store("speed", bench_lm.measure(9))
         case ["baselines", run]:
             store("runs", kept("runs") | {"baselines": baselines(Path(run))})
+        case ["more", *names]:
+            keep_more([Path(name) for name in names])
         case ["gpu", device, run]:
             store("gpu", {"device": device, **without_places(measured(Path(run)))})
         case ["predict", weights, count, *names]:

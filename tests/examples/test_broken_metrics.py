@@ -6,6 +6,7 @@ import pytest
 
 from . import test_diffusion, test_faults, test_frozen_encoder, test_study
 from . import test_text_to_image as test_text
+from . import test_three_libraries as test_three
 from . import test_train_convnet as test_convnet
 from .conftest import load, with_a_line_broken
 
@@ -29,6 +30,9 @@ BREAKS = [
     ("study", ", (1000, n))]", ", (1000, 4 * n))]", test_frozen_encoder, "is_behind"),
     ("study", ") == labels", ") == model.predict(asked)", test_study, "neighbors"),
     ("study", "fit(x.reshape", "fit(0 * x.reshape", test_study, "neighbors"),
+    ("three_libraries", "(apart.max())\n", "(apart.min())\n", test_three, "is_apart"),
+    ("three_libraries", "abs(np.subtract(", "(np.subtract(", test_three, "is_apart"),
+    ("three_libraries", 'losses["plain"]))', "losses[name]))", test_three, "is_apart"),
     ("train_convnet", "(axis=1) == y", "(axis=1) != y", test_convnet, "evaluation"),
     ("train_convnet", '(batch["weight"] * each)', "each", test_convnet, "weight_zero"),
     (
@@ -45,15 +49,18 @@ BREAKS = [
 
 @pytest.mark.weekly
 @pytest.mark.parametrize(("name", "right", "wrong", "tests", "test"), BREAKS)
-def test_a_broken_figure_is_seen(name, right, wrong, tests, test, monkeypatch):
+def test_a_broken_figure_is_seen(name, right, wrong, tests, test, request, monkeypatch):
     program = load(name)
     [check] = [
         f for key, f in vars(tests).items() if key[:5] == "test_" and test in key
     ]
     given = {}
-    if inspect.signature(check).parameters:
+    for parameter in inspect.signature(check).parameters:
+        if parameter != "data":
+            given[parameter] = request.getfixturevalue(parameter)
+            continue
         data = program.load(0)
-        given = {"data": data if isinstance(data, dict) else data[::2]}
+        given["data"] = data if isinstance(data, dict) else data[::2]
     check(**given)
     with_a_line_broken(program, right, wrong, monkeypatch)
     with pytest.raises((AssertionError, ValueError)):

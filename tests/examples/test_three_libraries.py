@@ -2,6 +2,7 @@
 
 import io
 from pathlib import Path
+from types import SimpleNamespace
 
 import jax
 import numpy as np
@@ -71,6 +72,25 @@ def test_the_statistics_are_part_of_what_was_learned(name: str, data: tuple):
     else:
         run = (run[0], begin(name)[1][1], run[2])
     assert abs(library.logits(run, data[1][0]) - before).max() > 0.1
+
+
+def test_what_is_apart_is_the_largest_difference_from_plain_jax(monkeypatch, tmp_path):
+    curves = {"plain": [3, 2, 1.0], "flax": [3, 1.75, 1.0], "equinox": [3.5, 2, 1.25]}
+    logits = {"plain": [0, 0], "flax": [0.125, 0], "equinox": [0.25, -0.75]}
+    instead = {
+        "fit": lambda name, run, *_: (run, curves[name]),
+        "examine": lambda name, *_: (np.array(logits[name]), {"test accuracy": 1.0}),
+        "seconds_a_step": lambda *_: 0.0,
+    }
+    for name, function in instead.items():
+        monkeypatch.setitem(program.run.__globals__, name, function)
+    options = SimpleNamespace(seed=0, output=tmp_path, settings={"steps": 3})
+    table = program.run(options, program.SIZES["tiny"])
+    for figure, wanted in {
+        "losses apart": {"plain": 0, "flax": 0.25, "equinox": 0.5},
+        "logits apart after": {"plain": 0, "flax": 0.125, "equinox": 0.75},
+    }.items():
+        assert {name: row[figure] for name, row in table.items()} == wanted
 
 
 @pytest.mark.weekly

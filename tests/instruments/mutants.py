@@ -7,7 +7,6 @@ equation's work was. A link that says otherwise is wrong.
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import re
 from collections import Counter
@@ -73,27 +72,15 @@ def mutant(eqn: Any) -> Any | None:
     return eqn.replace(primitive=new.primitive, params=new.params)
 
 
-def exchanged(value: Any, old: Any, new: Any) -> Any:
-    """A jaxpr, or what holds jaxprs, with one equation exchanged."""
-    if isinstance(value, _equations._JAXPRS):
-        inner = getattr(value, "jaxpr", value)
-        if inner is not value:
-            return value.replace(jaxpr=exchanged(inner, old, new))
-        return value.replace(eqns=[_within(eqn, old, new) for eqn in value.eqns])
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(exchanged(one, old, new) for one in value))
-    if type(value) in (tuple, list):
-        return type(value)(exchanged(one, old, new) for one in value)
-    return value
+class Exchanged(_equations.Numbered):
+    """A traced function, numbered, with one equation exchanged wherever it is."""
 
+    def __init__(self, traced: Any, old: Any, new: Any) -> None:
+        self._old, self._new = old, new
+        super().__init__(traced)
 
-def _within(eqn: Any, old: Any, new: Any) -> Any:
-    if eqn is old:
-        return new
-    if not _equations.sub_jaxprs(eqn):
-        return eqn
-    params = {key: exchanged(one, old, new) for key, one in eqn.params.items()}
-    return eqn.replace(params=params)
+    def _equation(self, eqn: Any) -> Any:
+        return self._new if eqn is self._old else super()._equation(eqn)
 
 
 @dataclass
@@ -113,17 +100,12 @@ def prints(text: str) -> Prints:
         if raw is None or name in seen:
             return "again"
         if name not in deep:
-            inputs = [mark(one, seen | {name}) for one in raw.inputs]
-            called = [
-                own(one) for _, c in raw.called() for one in module.computations[c]
-            ]
+            source = raw
             if raw.opcode == "parameter" and raw.inside != module.entry:
-                caller = module.callers.get(raw.inside)
-                inputs = (
-                    [mark(one, seen | {name}) for one in caller.inputs]
-                    if caller
-                    else []
-                )
+                source = module.callers.get(raw.inside, raw)
+            inputs = [mark(one, seen | {name}) for one in source.inputs]
+            inside = [module.computations[key] for _, key in raw.called()]
+            called = [own(one) for body in inside for one in body]
             whole = "|".join([own(raw), *called, *inputs])
             deep[name] = hashlib.sha256(whole.encode()).hexdigest()
         return deep[name]
@@ -156,9 +138,7 @@ def contradictions(fn, args, most=10000) -> tuple[int, list[str]]:
         new = None if not view.equations[index].kernels else mutant(eqns[index])
         if new is None or tried >= most:
             continue
-        changed = copy.copy(traced)
-        jaxpr = exchanged(traced._params["jaxpr"], eqns[index], new)
-        changed._params = {**traced._params, "jaxpr": jaxpr}
+        changed = Exchanged(traced, eqns[index], new).traced
         try:
             text = changed.lower().compile().as_text()
         except Exception:  # an operation that XLA has not for this dtype

@@ -1,49 +1,23 @@
 """Runs a program in a process of its own, or a function in several threads."""
 
-import contextlib
 import subprocess
 import sys
 import textwrap
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 
 def printed(program, *arguments):
     """What a program prints, which must end well; its text, or a path to it."""
     first = [program] if "\n" not in str(program) else ["-c", textwrap.dedent(program)]
     command = [sys.executable, *map(str, (*first, *arguments))]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     return done.stdout
 
 
-@contextlib.contextmanager
-def busy(count):
-    """Other processes spin while the block runs."""
-    spin = [sys.executable, "-c", "while True: pass"]
-    others = [subprocess.Popen(spin) for _ in range(count)]
-    try:
-        yield
-    finally:
-        for one in others:
-            one.kill()
-            one.wait()
-
-
 def in_threads(count, call):
     """Run `call(i)` in `count` threads that start at one moment; raise what they do."""
-    barrier, failed = threading.Barrier(count), []
-
-    def body(i):
-        barrier.wait()
-        try:
-            call(i)
-        except BaseException as error:
-            failed.append(error)
-
-    threads = [threading.Thread(target=body, args=(i,)) for i in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failed:
-        raise failed[0]
+    barrier = threading.Barrier(count)
+    with ThreadPoolExecutor(count, initializer=barrier.wait) as pool:
+        list(pool.map(call, range(count)))

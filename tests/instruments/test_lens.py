@@ -1,7 +1,6 @@
 """What people write, seen through a lens, on every supported JAX."""
 
 import functools
-import math
 import re
 
 import jax
@@ -12,7 +11,6 @@ from jax import lax
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 from justafter import Lens, lens
-from justafter._internals import _equations
 from justafter._lens import _rows
 
 X = jax.ShapeDtypeStruct((4, 3), "float32")
@@ -53,37 +51,6 @@ def assert_consistent(view: Lens) -> None:
     assert view._repr_html_().count('class="ja-pane"') == 3
 
 
-def starts(hlo: str) -> dict[str, tuple[int, int]]:
-    """Line and column by the name of an instruction, as XLA's own tables have them."""
-
-    def table(name: str, column: str) -> dict[str, str]:
-        (text,) = re.findall(rf"^{name}\n(.*?)\n\n", hlo, re.DOTALL | re.MULTILINE)
-        return dict(re.findall(rf"^(\d+) \{{.*?{column}\b", text, re.MULTILINE))
-
-    frames = table("StackFrames", r"file_location_id=(\d+)")
-    lines = table("FileLocations", r"\bline=(\d+)")
-    columns = table("FileLocations", r"\bcolumn=(\d+)")
-    found = re.findall(r"^ +(?:ROOT )?%?(\S+) = .*stack_frame_id=(\d+)", hlo, re.M)
-    return {
-        _equations.plain_name(name): (int(lines[place]), int(columns[place]))
-        for name, frame in found
-        if (place := frames.get(frame)) in lines
-    }
-
-
-def assert_exact(view: Lens) -> None:
-    """HLO's own source locations must agree with the equations' spans."""
-    places, compared = starts(view._compiled.hlo), 0
-    for kernel in view.kernels:
-        for one in kernel.instructions:
-            if one.equations and one.name in places:
-                span = view.equations[one.equations[0]].span
-                if span is not None:
-                    assert (span.line, span.column) == places[one.name]
-                    compared += 1
-    assert compared
-
-
 def helper(x):
     return jnp.tanh(x) * 2
 
@@ -105,34 +72,6 @@ def test_expression_equation_and_kernel():
     (kernel,) = tanh.kernels
     assert any("tanh(" in one.text for one in view.kernels[kernel].instructions)
     assert_consistent(view)
-    assert_exact(view)
-
-
-def test_helpers_are_shown_and_library_code_is_not():
-    view = lens(model, X)
-    assert [piece.name for piece in view.source] == ["model", "helper"]
-    assert {piece.file for piece in view.source} == {"test_lens.py"}
-    assert view.source[1].text == "def helper(x):\n    return jnp.tanh(x) * 2"
-    softmax = lens(lambda x: jax.nn.softmax(x), X)
-    assert {piece.file for piece in softmax.source} == {"test_lens.py"}
-    assert {e.expression for e in softmax.equations} == {"jax.nn.softmax(x)"}
-
-
-def test_a_product_that_xla_rewrites_keeps_its_equation():
-    # XLA makes it a product of matrices and drops the metadata.
-    def slope(w, x):
-        return jnp.sum(jnp.sin(x @ w))
-
-    view = lens(jax.grad(slope), V, X)
-    products = [eqn for eqn in view.equations if eqn.primitive == "dot_general"]
-    assert [eqn.fate for eqn in products] == ["kernel", "kernel"]
-    assert products[0].kernels != products[1].kernels
-    assert_consistent(view)
-    # Equal in size; only the renamed results tell them apart.
-    pair = lens(lambda w, x, y: (jnp.sin(x @ w), jnp.cos(y @ w)), V, X, X)
-    products = [eqn for eqn in pair.equations if eqn.primitive == "dot_general"]
-    assert [eqn.fate for eqn in products] == ["kernel", "kernel"]
-    assert products[0].kernels != products[1].kernels
 
 
 def test_a_product_without_any_metadata_is_found_by_what_it_computes():
@@ -216,49 +155,6 @@ def test_jitted_function_and_nested_jit():
     assert_consistent(view)
 
 
-def test_two_calls_of_one_jitted_helper_are_told_apart():
-    @jax.jit
-    def inner(x):
-        return jnp.cos(x)
-
-    # The second call is merged with the first only if the two look the same.
-    view = lens(lambda x: (inner(x), inner(x * 2)[:2] * jnp.sum(inner(x))), V)
-    cosines = [eqn for eqn in view.equations if eqn.primitive == "cos"]
-    assert len({cosine.parent for cosine in cosines}) == 3
-    assert cosines[1].fate == "kernel"
-
-
-def test_grad_links_the_backward_pass():
-    def loss(w, x):
-        return jnp.sum(jnp.tanh(x @ w) ** 2)
-
-    view = lens(jax.grad(loss), V, X)
-    backward = [e for e in view.equations if "transpose" in e.scope]
-    assert only(view, "tanh").scope == "jvp()"
-    assert "x @ w" in {e.expression for e in backward}
-    assert [piece.name for piece in view.source] == ["loss"]
-    assert_consistent(view)
-    assert_exact(view)
-
-
-def test_scan():
-    def f(x):
-        def body(carry, row):
-            return carry + jnp.sin(row), carry
-
-        return lax.scan(body, jnp.zeros(3), x)
-
-    view = lens(f, X)
-    scan, sin = only(view, "scan"), only(view, "sin")
-    assert sin.parent == scan.index
-    assert sin.expression == "jnp.sin(row)"
-    assert scan.regions[0].startswith("body ")
-    (kernel,) = sin.kernels
-    assert view.kernels[kernel].where == ("while body",)
-    assert [piece.name for piece in view.source] == ["f"]
-    assert_consistent(view)
-
-
 def test_while():
     def f(x):
         return lax.while_loop(lambda s: jnp.sum(s) < 9.0, lambda s: s * 2, x)
@@ -305,14 +201,8 @@ def test_custom_jvp():
     assert "f_jvp" in {piece.name for piece in slope.source}
 
 
-def test_partial():
-    def scaled(factor, x):
-        return x * factor
-
-    view = lens(functools.partial(scaled, 3.0), V)
-    assert view.name == "scaled"
-    assert only(view, "mul").expression == "x * factor"
-    assert view.source[0].name == "scaled"
+def power(x, n):
+    return x**n
 
 
 class Layer:
@@ -326,7 +216,9 @@ class Layer:
         return self.apply(x) + 1
 
 
-def test_methods_and_callable_objects():
+def test_methods_callable_objects_and_partials():
+    view = lens(functools.partial(power, n=3), V)
+    assert view.name == view.source[0].name == "power"
     layer = Layer()
     view = lens(layer.apply, X)
     assert only(view, "dot_general").expression == "x @ self.weight"
@@ -334,16 +226,6 @@ def test_methods_and_callable_objects():
     called = lens(layer, X)
     assert called.name == "Layer"
     assert [piece.name for piece in called.source] == ["__call__", "apply"]
-
-
-def power(x, n, mode="plain"):
-    return x**n if mode == "plain" else -(x**n)
-
-
-def test_static_arguments_of_a_jitted_function_are_respected():
-    fn = jax.jit(power, static_argnums=1, static_argnames="mode")
-    assert primitives(lens(fn, V, 3, mode="minus"))[-1] == "neg"
-    assert [piece.name for piece in lens(fn, V, 3).source] == ["power"]
 
 
 def test_sharded_inputs():
@@ -357,18 +239,6 @@ def test_sharded_inputs():
     assert view.costs.devices == 2
     assert "on each of 2 devices" in str(view)
     assert_consistent(view)
-
-
-def test_source_that_cannot_be_had():
-    space = {"jnp": jnp}
-    exec("def f(x):\n    return jnp.tanh(x) * 2", space)
-    view = lens(space["f"], V)
-    assert view.source == ()
-    assert primitives(view) == ["tanh", "mul"]
-    assert only(view, "tanh").expression is None
-    assert only(view, "tanh").fate == "kernel"
-    for shown in (view.notes[0], str(view), view._repr_html_()):
-        assert "No source for f" in shown
 
 
 def test_the_function_does_not_run():
@@ -427,15 +297,10 @@ def test_the_rows_of_the_table_add_up():
     costs = view.table()
     assert costs.rows[0].expression == "x @ w"
     assert costs.rows[0].flops >= 2 * 64 * 32 * 16
-    counted = sorted(k for row in costs.rows for k in row.kernels)
-    assert counted == [kernel.index for kernel in view.kernels]
-    assert sum(row.flops for row in costs.rows) == costs.total.flops
     assert sum(row.bytes for row in costs.rows) == view.costs.bytes_accessed
     assert {row.seconds for row in costs.rows} == {None}
     assert "time" not in repr(costs)
     timed = view.table(x, w, calls=2)
-    assert timed.total.seconds > 0
-    assert math.isclose(timed.total.seconds, sum(r.seconds or 0 for r in timed.rows))
     assert timed.rows[0].seconds
     assert "µs" in repr(timed)
     assert not x.is_deleted()
@@ -507,33 +372,12 @@ def test_a_timed_program_keeps_what_it_consumes():
     assert not x.is_deleted()
 
 
-def test_loops_and_unknowns_in_the_table():
-    def many(x):
-        x = lax.scan(lambda c, _: (c @ c, None), x, None, length=100)[0]
-        return jnp.linalg.svd(x)[1]
-
-    view = lens(many, jax.ShapeDtypeStruct((32, 32), "float32"))
-    costs = view.table()
-    rows = {row.expression: row for row in costs.rows}
-    assert rows["c @ c"].flops == pytest.approx(100 * 2 * 32**3, rel=0.01)
-    assert rows["jnp.linalg.svd(x)"].unknown
+def test_what_is_unknown_in_the_table():
+    costs = lens(lambda x: jnp.linalg.svd(x)[1], X).table()
+    (row,) = [row for row in costs.rows if row.unknown]
+    assert row.expression == "jnp.linalg.svd(x)"
     assert " + ?" in repr(costs)
     assert "call out of the program" in repr(costs)
-
-
-def test_the_table_of_a_block_fits_on_a_screen():
-    def block(x, p):
-        norm = lambda x: (x - x.mean(-1, keepdims=True)) / x.std(-1, keepdims=True)  # noqa: E731
-        q, k, v = jnp.split(norm(x) @ p["qkv"], 3, axis=-1)
-        x = x + jax.nn.softmax(q @ k.T / q.shape[-1] ** 0.5) @ v @ p["out"]
-        return x + jax.nn.gelu(norm(x) @ p["up"]) @ p["down"]
-
-    d = 32
-    shapes = {"qkv": (d, 3 * d), "out": (d, d), "up": (d, 4 * d), "down": (4 * d, d)}
-    p = {name: jax.ShapeDtypeStruct(one, "float32") for name, one in shapes.items()}
-    lines = repr(lens(block, jax.ShapeDtypeStruct((16, d), "float32"), p).table())
-    assert len(lines.splitlines()) < 40
-    assert max(map(len, lines.splitlines())) < 120
 
 
 def test_what_a_librarys_object_became_is_a_result():

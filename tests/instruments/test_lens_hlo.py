@@ -122,31 +122,6 @@ def test_text_that_is_no_hlo_gives_no_kernels():
     assert _hlo.steps(_hlo.parse("what = is this?\n}")) == []
 
 
-# A product and a convolution as JAX 0.11.2 compiles them for an H100, shortened.
-PRODUCT = textwrap.dedent(
-    """
-    HloModule jit_f, is_scheduled=true
-
-    %gemm_fusion_dot_computation (parameter_0: f32[8,4], parameter_1: f32[4,6]) -> f32[8,6] {
-      %parameter_0 = f32[8,4]{1,0} parameter(0)
-      %parameter_1 = f32[4,6]{1,0} parameter(1)
-      ROOT %dot.1 = f32[8,6]{1,0} dot(%parameter_0, %parameter_1), lhs_contracting_dims={1}, rhs_contracting_dims={0}
-    }
-
-    ENTRY %main.1 (x.1: f32[8,4], w.1: f32[4,6], y.1: f32[1,8,8,2], k.1: f32[3,3,2,4]) -> (f32[8,6], f32[1,8,8,4]) {
-      %x.1 = f32[8,4]{1,0} parameter(0)
-      %w.1 = f32[4,6]{1,0} parameter(1)
-      %y.1 = f32[1,8,8,2]{3,2,1,0} parameter(2)
-      %k.1 = f32[3,3,2,4]{3,2,1,0} parameter(3)
-      %gemm_fusion_dot = f32[8,6]{1,0} fusion(%x.1, %w.1), kind=kCustom, calls=%gemm_fusion_dot_computation, backend_config={"device_type":"DEVICE_TYPE_INVALID"}
-      %cudnn-conv.1 = (f32[1,8,8,4]{3,2,1,0}, u8[0]{0}) custom-call(%y.1, %k.1), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f, custom_call_target="__cudnn$convForward"
-      %get-tuple-element.1 = f32[1,8,8,4]{3,2,1,0} get-tuple-element(%cudnn-conv.1), index=0
-      ROOT %out = (f32[8,6]{1,0}, f32[1,8,8,4]{3,2,1,0}) tuple(%gemm_fusion_dot, %get-tuple-element.1)
-    }
-    """  # noqa: E501
-).strip()
-
-
 def test_costs_of_gpu_kernels(monkeypatch):
     asked, devices = [], jax.devices
 
@@ -155,13 +130,12 @@ def test_costs_of_gpu_kernels(monkeypatch):
         return devices("cpu") if platform == "cpu" else []
 
     monkeypatch.setattr(jax, "devices", only_for_cpus)
-    product, convolution = (
-        _costs._of(_hlo.parse(PRODUCT), one.raw) for one in kernels(PRODUCT)
-    )
-    assert product.flops == 2 * 8 * 4 * 6
+    module = _hlo.parse(GPU)
+    product, fusion, _ = (_costs._of(module, one.raw) for one in kernels(GPU))
+    assert fusion.flops == 2 * 8 * 8
+    assert fusion.bytes_accessed == 4 * (8 * 8 + 1 + 8 * 8)
     assert set(asked) == {"cpu"}
-    assert product.bytes_accessed == 4 * (8 * 4 + 4 * 6 + 8 * 6)
-    assert convolution.flops is convolution.bytes_accessed is None
+    assert product.flops is product.bytes_accessed is None
 
 
 def test_events_without_a_run_are_divided_among_the_calls():

@@ -13,8 +13,6 @@ from justafter import Lens, lens
 from justafter._internals import _equations
 from justafter._lens import _hlo, _jaxpr, _marks, _source
 
-from .running import printed
-
 X = jax.ShapeDtypeStruct((8, 4), "float32")
 W = jax.ShapeDtypeStruct((4, 4), "float32")
 V = jax.ShapeDtypeStruct((4,), "float32")
@@ -28,65 +26,6 @@ def of(view: Lens, primitive: str):
 
 def kernels_with(view: Lens, opcode: str):
     return [k for k in view.kernels if any(i.opcode == opcode for i in k.instructions)]
-
-
-def assert_products_are_linked(view: Lens) -> None:
-    """Each product in the text has a product among its equations."""
-    products = {eqn.index for eqn in of(view, "dot_general")}
-    for kernel in kernels_with(view, "dot"):
-        assert products & {*kernel.members} or kernel.lost, kernel
-    assert not any(view.equations[i].gone for i in products)
-
-
-def rnn(w, h):
-    return lax.scan(lambda h, _: (jnp.tanh(w @ h), None), h, None, length=5)[0]
-
-
-def until(w, v):
-    return lax.while_loop(lambda v: v.sum() < 9.0, lambda v: w @ v, v)
-
-
-@pytest.mark.parametrize("fn", [rnn, until])
-def test_a_product_in_a_loop(fn):
-    view = lens(fn, W, V)
-    (product,) = [e for e in of(view, "dot_general") if e.outputs == ("f32[4]",)]
-    (index,) = product.kernels
-    kernel = view.kernels[index]
-    assert any(i.opcode in ("dot", "reduce") for i in kernel.instructions)
-    # The loop is no product, though XLA wrote its name on one.
-    assert not [i for i in kernel.members if view.equations[i].regions]
-    assert_products_are_linked(view)
-
-
-def two_layers(params, x):
-    return jnp.sum((jnp.tanh(x @ params[0]) @ params[1]) ** 2)
-
-
-def trained(params, x):
-    slopes = jax.grad(two_layers)(params, x)
-    return [p - 0.1 * g for p, g in zip(params, slopes, strict=True)]
-
-
-def test_weight_gradients_are_products():
-    view = lens(trained, [W, jax.ShapeDtypeStruct((4, 2), "float32")], X)
-    assert_products_are_linked(view)
-    assert len(of(view, "dot_general")) == len(kernels_with(view, "dot")) == 5
-    assert all(len(eqn.kernels) == 1 for eqn in of(view, "dot_general"))
-    for kernel in kernels_with(view, "dot"):
-        names = [view.equations[i].primitive for i in kernel.members]
-        assert "dot_general" in names
-    # XLA's own record of two of them names the transpose that follows.
-    assert sum(len(k.inferred) for k in view.kernels) >= 1
-    assert "~" in str(view)
-    assert "inferred" in view._repr_html_()
-
-
-def test_a_convolution_under_another_name():
-    view = lens(jnp.convolve, V, V)
-    (convolution,) = of(view, "conv_general_dilated")
-    (kernel,) = kernels_with(view, "convolution")
-    assert convolution.kernels == (kernel.index,)
-    assert kernel.inferred == (convolution.index,)
 
 
 def marks_of(traced, edit):
@@ -194,43 +133,6 @@ def test_scopes_with_any_character(name):
     assert not any(k.appeared for k in view.kernels)
 
 
-CACHED = """
-import sys, jax, jax.numpy as jnp
-from justafter import lens
-jax.config.update("jax_compilation_cache_dir", sys.argv[1])
-jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
-
-def first(x):
-    return jnp.tanh(x @ x)
-
-def second(x):
-    jnp.cos(x)
-    return jnp.tanh(x @ x)
-
-x = jax.ShapeDtypeStruct((4, 4), "float32")
-for fn in (first, second, first):
-    jax.jit(fn).lower(x).compile()
-    view = lens(fn, x)
-    print([(e.primitive, e.fate, e.kernels) for e in view.equations], end=" ")
-    print([k.members for k in view.kernels])
-"""
-
-
-def test_with_the_persistent_compilation_cache(tmp_path):
-    program, cache = tmp_path / "p.py", tmp_path / "cache"
-    program.write_text(CACHED)
-    runs = [printed(program, cache).splitlines() for _ in range(2)]
-    assert runs[0] == runs[1]
-    first, second, again = runs[0]
-    assert first == again
-    assert "('tanh', 'kernel'" in first
-    assert "('cos', 'unused', ())" in second
-    assert first.rpartition("[")[2].count("(") == second.rpartition("[")[2].count("(")
-    kept = [path.name for path in cache.glob("*-cache")]
-    # A lens leaves nothing in it: there is the program of the two functions alone.
-    assert len([name for name in kept if "first" in name]) == 1
-
-
 def imported(path, name="changing"):
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
@@ -305,15 +207,6 @@ def test_a_comment_in_an_expression():
     assert view.at("jnp.where( x > 0, x, -x, )").equations
     (link,) = [one for one in view.links if one.expression.startswith("jnp.where")]
     assert "#" not in link.expression
-
-
-def test_arguments_that_hold_more_than_arrays():
-    def fn(layer, x):
-        return layer["act"](x @ layer["w"])
-
-    view = lens(fn, {"w": W, "act": jnp.tanh}, X)
-    assert [eqn.primitive for eqn in view.equations] == ["dot_general", "tanh"]
-    assert {eqn.fate for eqn in view.equations} == {"kernel"}
 
 
 def test_a_large_lens_leaves_out_the_instructions():

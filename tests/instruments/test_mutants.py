@@ -12,7 +12,7 @@ import pytest
 from flax import nnx
 from jax import lax
 
-from justafter import _lens
+from justafter import _lens, lens
 
 from .mutants import contradictions
 
@@ -82,6 +82,61 @@ def _optimistix():
 
 MAKERS = (_linen, _nnx, _equinox, _optax, _diffrax, _lineax, _optimistix)
 FUNCTIONS = {make.__name__.strip("_"): make for make in MAKERS}
+
+
+def shaped(*shape: int, dtype: str = "float32") -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(shape, dtype)
+
+
+def sums(x):
+    jnp.sum(x[..., :1] * 3)
+    return jnp.sum(x * x)
+
+
+def until(w, v):
+    return lax.while_loop(lambda v: v.sum() < 9.0, lambda v: w @ v, v)
+
+
+def rnn(w, h):
+    return lax.scan(lambda h, _: (jnp.tanh(w @ h), None), h, None, length=5)[0]
+
+
+def two_layers(params, x):
+    return jnp.sum((jnp.tanh(x @ params[0]) @ params[1]) ** 2)
+
+
+def trained(params, x):
+    slopes = jax.grad(two_layers)(params, x)
+    return [p - 0.1 * g for p, g in zip(params, slopes, strict=True)]
+
+
+SQUARE, ROWS, VECTOR = shaped(4, 4), shaped(8, 4), shaped(4)
+# Sums that XLA makes in two halves, and products whose metadata it drops or moves.
+OF_JAX = [
+    *((sums, shaped(*shape)) for shape in [(256,), (4, 512), (64, 64), (2, 3, 256)]),
+    (sums, shaped(4, 512, dtype="int32")),
+    (jax.grad(lambda w, x: jnp.sum(jnp.sin(x @ w))), VECTOR, ROWS),
+    (lambda w, x, y: (jnp.sin(x @ w), jnp.cos(y @ w)), VECTOR, ROWS, ROWS),
+    (until, SQUARE, VECTOR),
+    (rnn, SQUARE, VECTOR),
+    (trained, [SQUARE, shaped(4, 2)], ROWS),
+]
+
+
+@pytest.mark.parametrize(("fn", "args"), [(fn, args) for fn, *args in OF_JAX])
+def test_no_sum_and_no_product_is_linked_wrongly_or_lost(fn, args):
+    tried, wrong = contradictions(fn, args)
+    assert tried >= 2
+    assert not wrong
+    view = lens(fn, *args)
+    work = [e for e in view.equations if e.primitive in ("dot_general", "reduce_sum")]
+    assert {eqn.fate for eqn in work} <= {"kernel", "unused"}
+    assert not any(kernel.lost for kernel in view.kernels)
+    for (
+        kernel
+    ) in view.kernels:  # a loop is no product, though XLA wrote its name on one
+        if any(one.opcode == "dot" for one in kernel.instructions):
+            assert not any(view.equations[i].regions for i in kernel.members)
 
 
 @pytest.mark.parametrize("library", ["linen", "optax"])

@@ -33,22 +33,14 @@ def why(log, name="step"):
     return log[name].history[-1].why
 
 
-def test_a_call_that_raises_is_counted_and_the_error_is_the_users():
+def test_the_error_of_a_call_is_the_users():
     @jax.jit
     def step(x):
-        if x.shape == (3,):
-            raise LookupError("mine")
-        return x
+        raise LookupError("mine")
 
-    with watch() as log:
-        for _ in range(2):
-            with pytest.raises(LookupError, match="mine") as caught:
-                step(jnp.ones(3))
-        step(jnp.ones(4)), step(jnp.ones(4))
-    assert (log["step"].traces, log["step"].compilations) == (3, 1)
-    raised = [trace.raised for trace in log["step"].history]
-    assert raised == ["LookupError", "LookupError", None]
-    assert log["step"].history[1].why[0].kind == "earlier trace raised"
+    with watch() as log, pytest.raises(LookupError, match="mine") as caught:
+        step(1.0)
+    assert log["step"].history[0].raised == "LookupError"
     files = [str(entry.path) for entry in caught.traceback]
     assert not any("_internals" in file for file in files)
 
@@ -68,15 +60,6 @@ def test_a_second_jit_of_the_same_function_is_no_trace():
     assert log["step"].compilations == 2
 
 
-def test_ahead_of_time_stages_are_counted():
-    step, x = make_step(), jnp.ones(3)
-    with watch() as log:
-        traced = step.trace(x)
-        assert (log["step"].traces, log["step"].compilations) == (1, 0)
-        traced.lower().compile()
-    assert (log["step"].traces, log["step"].compilations) == (1, 1)
-
-
 def retraced(first, second):
     step = make_step()
     with watch() as log:
@@ -84,11 +67,6 @@ def retraced(first, second):
         second(step)
     assert log["step"].traces == 2, "the second call did not retrace"
     return why(log)
-
-
-def precise(step):
-    with jax.default_matmul_precision("float32"):
-        step(1.0)
 
 
 def on_a_mesh(step):
@@ -113,18 +91,12 @@ DROPPED = (
 )
 SMALLER = "x was float32[3], now int32[]"
 BY_NAME = "called with 2 by position, now with 1 by position, y by name"
-# Two calls of one function, and the reasons why the second one is traced.
+# Two calls of one function, and the reasons why the second one is traced: beside those
+# of the page on watch.
 REASONS = [
-    (with_x(THREE), with_x(jnp.ones((3, 1))),
-     "new shape: x was float32[3], now float32[3,1]"),
-    (with_x(THREE), with_x(jnp.ones(3, int)),
-     "new dtype: x was float32[3], now int32[3]"),
     (with_x(1.0), with_x(jnp.float32(1.0)),
      "weak type: x was weak float32[], now float32[]"),
-    (with_x(1.0), with_x(1.0, n=2), "static value: n was 1, now 2"),
     (with_x(1.0, n=1), with_x(1.0, n=1.0), "static value: n was 1, now 1.0"),
-    (with_x({"a": 1.0}), with_x({"a": 1.0, "b": 2.0}),
-     "tree structure: x['b'] appeared"),
     (with_x([1.0]), with_x((1.0,)),
      "tree structure: x was [a leaf], now (a leaf,)"),
     (with_x(LAYERS), with_x(LAYERS | {"layer": {"w": 1.0}}),
@@ -136,8 +108,6 @@ REASONS = [
     (lambda f: f(1.0, 2.0), lambda f: f(1.0, y=2.0), f"call form: {BY_NAME}"),
     (with_x(1.0), on_a_mesh,
      "changed configuration: abstract mesh was None, now mesh (row=1 auto)"),
-    (with_x(1.0), precise,
-     "changed configuration: jax_default_matmul_precision was None, now 'float32'"),
     (with_x(1.0), emptied,
      f"cache emptied: {DROPPED}"),
     (with_x(THREE), with_x(jnp.int32(1)),
@@ -227,34 +197,10 @@ def test_the_backward_pass_of_a_function_traced_before():
 def test_a_retrace_of_a_function_warmed_up_before():
     step = make_step()
     step(jnp.ones(3))
-    step(jnp.ones(3), n=2)
-    with watch() as log:
-        step(jnp.ones(4), n=2)
-    assert log["step"].history[0].why == (
-        Reason("new shape", "x was float32[3], now float32[4]"),
-    )
-    assert log["step"].why == ("new shape",)
-    assert "new shape: x was float32[3]" in repr(log)
+    step(jnp.ones(4), n=2)
     with watch() as log:
         step(jnp.ones(4), n=5)
     assert log["step"].history[0].why == (Reason("static value", "n was 2, now 5"),)
-
-
-def test_a_jit_of_a_jit_is_one_function():
-    def g(x):
-        return x + 1
-
-    once = jax.jit(g)
-    twice = jax.jit(once)
-    with watch() as log:
-        twice(1.0)
-        twice(1)
-    assert list(log) == ["g"]
-    assert (log["g"].traces, log["g"].compilations) == (2, 2)
-    assert log[once] is log[twice] is log[g] is log["g"]
-    with watch() as log:
-        jax.make_jaxpr(jax.jit(lambda x: x * 2))(1.0)
-    assert log.records[0].traces == len(log) == 1
 
 
 def test_a_log_keeps_no_function_alive():
@@ -347,35 +293,6 @@ def test_the_call_that_caused_a_retrace():
     line = 1 + text[: text.index("# here\n")].count("\n")
     assert log["step"].history[1].where == f"test_watch.py:{line}"
     assert log["step"].compiled[1].where == f"test_watch.py:{line}"
-    assert f"test_watch.py:{line}" in repr(log)
-    assert f"test_watch.py:{line}" in log._repr_html_()
-
-
-def test_max_traces_raises_in_the_call_before_the_body_runs():
-    ran = []
-
-    @jax.jit
-    def step(x):
-        ran.append(1)
-        return x
-
-    with watch(only=step, max_traces=1) as log:
-        step(jnp.ones(3))
-        step(jnp.ones(3))
-        with pytest.raises(
-            RetraceError, match=r"test_watch.py:\d+, after once: new sh"
-        ):
-            step(jnp.ones(4))
-        assert (len(ran), log[step].traces) == (1, 1)
-        step(jnp.ones(3))
-    step(jnp.ones(4))
-    assert len(ran) == 2
-    with watch(max_traces=2) as log:
-        for n in (5, 6):
-            step(jnp.ones(n))
-        with pytest.raises(RetraceError) as caught:
-            step(jnp.ones(7))
-    assert caught.value.reasons[0].kind == "new shape"
 
 
 PROGRAM = """
@@ -536,7 +453,8 @@ def test_a_jit_inside_a_decorator_or_a_transformation():
     def square(x):
         return x * x
 
-    kinds = [logged, jax.grad, lambda f: jax.jit(jax.grad(f)), functools.partial]
+    kinds = [logged, jax.grad, jax.jit, functools.partial]
+    kinds += [lambda f: jax.jit(jax.grad(f))]
     for around in [*kinds, lambda f: jax.jit(logged(jax.jit(f)))]:
         jax.clear_caches()
         fun = around(jax.jit(square))

@@ -7,7 +7,6 @@ except for file names and line numbers, which change with the file that holds th
 import itertools
 import math
 import re
-from dataclasses import dataclass
 
 #: How far apart two numbers may be: another CPU rounds otherwise.
 RTOL, ATOL = 1e-4, 1e-8
@@ -28,34 +27,11 @@ _PLACES = (
 )
 
 
-@dataclass(frozen=True)
-class Difference:
-    """Where two outputs differ.
+def same_output(expected: str, got: str) -> str | None:
+    """Where two outputs differ, in words, or None if they are the same.
 
-    Attributes:
-        line: the first line that differs (from 1).
-        expected, got: the lines from there to the last that differs.
-    """
-
-    line: int
-    expected: str
-    got: str
-
-    def __str__(self) -> str:
-        pairs = (("expected", self.expected), ("got", self.got))
-        lines = [line for pair in pairs for line in _marked(*pair)]
-        return "\n".join([f"output line {self.line}", *lines])
-
-
-def _marked(label: str, text: str) -> list[str]:
-    lines = text.split("\n") if text else ["(nothing)"]
-    return [f"  {label if not i else '':<8} | {line}" for i, line in enumerate(lines)]
-
-
-def same_output(expected: str, got: str) -> Difference | None:
-    """Where two outputs differ, or None if they are the same.
-
-    White space at the ends does not count.
+    The text lists the lines of both from the first to the last that differs. White
+    space at the ends does not count.
 
     >>> same_output("loss 0.3333333", "loss 0.3333334")
     >>> print(same_output("x\\nArray(3)", "x\\nArray(4)"))
@@ -68,11 +44,14 @@ def same_output(expected: str, got: str) -> Difference | None:
     if start == len(wanted) == len(had):
         return None
     end = _alike(wanted[start:][::-1], had[start:][::-1])
-    return Difference(
-        start + 1,
-        "\n".join(wanted[start : len(wanted) - end]),
-        "\n".join(had[start : len(had) - end]),
-    )
+    expected_lines = _marked("expected", wanted[start : len(wanted) - end])
+    got_lines = _marked("got", had[start : len(had) - end])
+    return "\n".join([f"output line {start + 1}", *expected_lines, *got_lines])
+
+
+def _marked(label: str, lines: list[str]) -> list[str]:
+    lines = lines or ["(nothing)"]
+    return [f"  {label if not i else '':<8} | {line}" for i, line in enumerate(lines)]
 
 
 def _alike(wanted: list[str], had: list[str]) -> int:
@@ -105,9 +84,8 @@ def _close(wanted: str, had: str) -> bool:
     if _shape(wanted) != _shape(had):
         return False
     pairs = zip(_FLOAT.findall(wanted), _FLOAT.findall(had), strict=True)
-    return all(e == g or _is_near(float(e), float(g)) for e, g in pairs)
-
-
-def _is_near(wanted: float, had: float) -> bool:
-    bound = ATOL + RTOL * abs(wanted)
-    return math.isclose(wanted, had, rel_tol=0.0, abs_tol=bound)
+    numbers = ((float(e), float(g)) for e, g in pairs if e != g)
+    return all(
+        math.isclose(e, g, rel_tol=0.0, abs_tol=ATOL + RTOL * abs(e))
+        for e, g in numbers
+    )

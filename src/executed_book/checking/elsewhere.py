@@ -26,11 +26,10 @@ class Record:
 def recorded_elsewhere(folder: Path) -> dict[str, list[Path]]:
     """The files of all pages that were recorded on another device than a CPU."""
     files: dict[str, list[Path]] = {}
-    for place in sorted(folder.glob("*")):
-        if not place.name.startswith("cpu-"):
-            for path in sorted(place.rglob("*.txt")):
-                docname = path.relative_to(place).with_suffix("").as_posix()
-                files.setdefault(docname, []).append(path)
+    for path in sorted(folder.glob("*/**/*.txt")):
+        place, _, page = path.relative_to(folder).as_posix().partition("/")
+        if not place.startswith("cpu-"):
+            files.setdefault(page.removesuffix(".txt"), []).append(path)
     return files
 
 
@@ -102,10 +101,14 @@ def same_cells(
     pairs = list(same_sources([cell.source for cell in stored], sources))
     then, now = {i + 1 for i, _ in pairs}, {j + 1 for _, j in pairs}
     is_whole = len(stored) == len(sources) == len(pairs)
+    needed = [
+        frozenset(range(1, i + 1)) if cell.needs is None else cell.needs
+        for i, cell in enumerate(stored)
+    ]
     return {
         j + 1: stored[i]
         for i, j in pairs
-        if is_whole or (_needed(stored[i], i) <= then and needs(j + 1) <= now)
+        if is_whole or (needed[i] <= then and needs(j + 1) <= now)
     }
 
 
@@ -114,7 +117,3 @@ def same_sources(old: list[str], new: list[str]) -> Iterator[tuple[int, int]]:
     matcher = SequenceMatcher(None, old, new, autojunk=False)
     for i, j, size in matcher.get_matching_blocks():
         yield from ((i + k, j + k) for k in range(size))
-
-
-def _needed(cell: StoredCell, position: int) -> frozenset[int]:
-    return frozenset(range(1, position + 1)) if cell.needs is None else cell.needs

@@ -102,7 +102,9 @@ class _Flow:
             self.live.add(node.name)  # it computes, and may be given anything
         elif not isinstance(node, ast.Assert):
             if isinstance(node, ast.Assign):
-                self.live -= bound - _loaded(node)
+                names = (n for n in ast.walk(node) if isinstance(n, ast.Name))
+                loaded = {n.id for n in names if isinstance(n.ctx, ast.Load)}
+                self.live -= bound - loaded
             if self.reads(node):
                 self.live |= looked_up(node) - self.modules
         for inner in ast.walk(node):
@@ -154,9 +156,3 @@ class _Flow:
                 if isinstance(left, ast.Name) and ast.dump(left) == ast.dump(right):
                     return False
         return self.reads(test)
-
-
-def _loaded(node: ast.AST) -> set[str]:
-    """The names that a statement reads."""
-    names = (inner for inner in ast.walk(node) if isinstance(inner, ast.Name))
-    return {name.id for name in names if isinstance(name.ctx, ast.Load)}

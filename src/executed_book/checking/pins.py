@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from ..errors import PageError
-from ..model import Cell, Chapter, Executed
+from ..model import Executed
 from .comparison import same_output
 from .elsewhere import same_sources
-from .stored import StoredCell, accepted_page, accepted_path, read_outputs
+from .stored import accepted_page, accepted_path, read_outputs
 
 _ACCEPT = "accept them with 'python -m executed_book pin'"
 
@@ -43,21 +43,15 @@ def check_pins(
                 cell, what, f"read its output on the page, then {_ACCEPT}"
             )
         elif cell.number not in spoilt:
-            yield from _compared(chapter, cell, before[j], gave)
+            difference = same_output(before[j].text, gave.text)
+            if before[j].varies != gave.varies:
+                difference = "one of them is marked as varying, the other is not"
+            if difference is not None:
+                what = "does not give what is pinned"
+                hint = f"correct the cell; or if the new outputs are right, {_ACCEPT}"
+                yield chapter.wrong(cell, what, hint, difference)
     gone = [cell.source for cell in pinned if cell not in before.values()]
     is_whole = len(chapter.cells) == len(executed.run.results)
     if gone and is_whole and len(before) == len(now):
         what = f"{len(gone)} pinned cells are no longer on the page"
         yield PageError(chapter.path, 1, what, f"if that is right, {_ACCEPT}", gone[0])
-
-
-def _compared(
-    chapter: Chapter, cell: Cell, pinned: StoredCell, now: StoredCell
-) -> Iterator[PageError]:
-    difference: object = same_output(pinned.text, now.text)
-    if pinned.varies != now.varies:
-        difference = "one of them is marked as varying, the other is not"
-    if difference is not None:
-        hint = f"correct the cell; or if the new outputs are right, {_ACCEPT}"
-        what = "does not give what is pinned"
-        yield chapter.wrong(cell, what, hint, str(difference))

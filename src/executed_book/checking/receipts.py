@@ -1,12 +1,9 @@
 """Sentences and the checks that they name: what must hold, and how many there are."""
 
 import dataclasses
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Self
-
-from sphinx.util.matching import Matcher
 
 from .. import names
 from ..errors import PageError, did_you_mean
@@ -17,32 +14,10 @@ from ..running.store import Store
 from . import failing
 from .failing import Assertion
 
-
-@dataclass(frozen=True)
-class Counts:
-    """How many sentences have a check.
-
-    Attributes:
-        sentences: those that name a check.
-        checks: the checks that are named.
-        universal: the sentences in universal words that claim something.
-        universal_bound: those of them that a check holds, theirs or the paragraph's.
-    """
-
-    sentences: int = 0
-    checks: int = 0
-    universal: int = 0
-    universal_bound: int = 0
-
-    def __add__(self, other: Self) -> Self:
-        mine, theirs = dataclasses.astuple(self), dataclasses.astuple(other)
-        return type(self)(*(a + b for a, b in zip(mine, theirs, strict=True)))
-
-    def __str__(self) -> str:
-        return (
-            f"{self.sentences} sentences name {self.checks} checks;"
-            f" {self.universal_bound} of {self.universal} universal ones have one"
-        )
+#: What is counted: the sentences that name a check, the checks that are named, the
+#: sentences in universal words that claim something, and those of them that a check
+#: holds, theirs or the paragraph's.
+COUNTED = ("sentences", "checks", "universal", "universal-bound")
 
 
 # -- what must hold
@@ -59,8 +34,8 @@ def check_names(page: Reading) -> Iterator[PageError]:
         for name in sentence.checks:
             if name not in page.checks:
                 what = f"no check of this page is called {name!r}: {_quoted(sentence)}"
-                hint = f"{did_you_mean(name, page.checks)}name a cell of the page:"
-                hint += f" ':check: {name}'"
+                meant = did_you_mean(name, page.checks)
+                hint = f"{meant}name a cell of the page: ':check: {name}'"
                 yield PageError(page.path, sentence.line, what, hint)
 
 
@@ -136,18 +111,23 @@ def _loose(page: Reading, sentence: Sentence, what: str) -> PageError:
 # -- how many there are
 
 
-def count_claims(page: Reading) -> Counts:
-    """The counts of one page."""
+def count_claims(page: Reading) -> Counter[str]:
+    """The counts of one page, by the names in `COUNTED`."""
     sentences = page.sentences
     claiming = [s for s in sentences if s.is_universal and not s.exempt]
-    return Counts(
-        sentences=sum(bool(s.checks) for s in sentences),
-        checks=len({name for s in sentences for name in s.checks}),
-        universal=len(claiming),
-        universal_bound=sum(s.is_bound for s in claiming),
+    counts = (
+        sum(bool(s.checks) for s in sentences),
+        len({name for s in sentences for name in s.checks}),
+        len(claiming),
+        sum(s.is_bound for s in claiming),
     )
+    return Counter(dict(zip(COUNTED, counts, strict=True)))
 
 
-def matches(patterns: Collection[str], docname: str) -> bool:
-    """Whether one of the patterns means the page."""
-    return Matcher(list(patterns))(docname)
+def in_words(counts: Counter[str]) -> str:
+    """The counts of a page or a book, as a sentence."""
+    sentences, checks, universal, bound = (counts[name] for name in COUNTED)
+    return (
+        f"{sentences} sentences name {checks} checks;"
+        f" {bound} of {universal} universal ones have one"
+    )

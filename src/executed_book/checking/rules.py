@@ -1,6 +1,5 @@
 """What must hold of every executed chapter, whether it ran now or was kept."""
 
-import ast
 import json
 import os
 import re
@@ -12,8 +11,8 @@ from pathlib import Path
 
 from ..errors import PageError
 from ..model import Cell, CellResult, Chapter, Executed, Failure
-from ..names import parsed
 from ..running.shell import OVER_LIMIT
+from .failing import assertions
 from .receipts import false_sentences
 from .text import has_figure, shown_texts, stderr_text
 
@@ -99,9 +98,11 @@ def _failing(
         failure = result.failure
         if causes:
             spoilt[cell.number] = min(causes)
-        elif failure is not None and not _is_allowed(cell, failure):
-            spoilt[cell.number] = cell.number
-            failing.append((cell, failure))
+        elif failure is not None:
+            is_announced = cell.may_raise or cell.raises is not None
+            if not is_announced or failure.name == OVER_LIMIT:
+                spoilt[cell.number] = cell.number
+                failing.append((cell, failure))
     return failing, spoilt
 
 
@@ -118,11 +119,6 @@ def may_be_noise(executed: Executed, needs: Callable[[int], set[int]]) -> bool:
         and measured & {cell.number, *needs(cell.number)}
         for cell, failure in failing
     )
-
-
-def _is_allowed(cell: Cell, failure: Failure) -> bool:
-    announced = cell.may_raise or cell.raises is not None
-    return announced and failure.name != OVER_LIMIT
 
 
 def _unannounced(chapter: Chapter, cell: Cell, failure: Failure) -> PageError:
@@ -274,15 +270,6 @@ def _unchecked(chapter: Chapter) -> Iterator[PageError]:
     """Output that varies is held by a predicate: an assert, here or just below."""
     for cell, following in zip_longest(chapter.cells, chapter.cells[1:]):
         below = following is not None and "check" in following.tags
-        if cell.varies and not below and not has_assert(cell.source):
+        if cell.varies and not below and not assertions([cell.source])[0]:
             hint = "assert what holds in every run, there or in a 'check' cell below"
             yield chapter.wrong(cell, "varies and nothing checks it", hint)
-
-
-def has_assert(source: str) -> bool:
-    """Whether the code holds an assert statement; magics never do."""
-    try:
-        tree = parsed(source)
-    except SyntaxError:
-        return any(line.lstrip().startswith("assert ") for line in source.splitlines())
-    return any(isinstance(node, ast.Assert) for node in ast.walk(tree))

@@ -26,7 +26,7 @@ from typing import Any
 
 from ..errors import PageError
 from ..files import write_whole
-from ..model import Cell, CellResult, Executed, Output, Provenance, Value, ValueResult
+from ..model import Cell, CellResult, Executed, Output, Provenance
 from .text import pinned_text
 
 #: What a page shows rather than text, the best first, and how its files end.
@@ -116,11 +116,9 @@ def accepted_path(folder: Path, docname: str, jax: str = "") -> Path | None:
 
 def newest_first(folder: Path) -> list[Path]:
     """The folders of CPUs, by their version of JAX."""
-
-    def version(place: Path) -> list[int]:
-        return [int(number) for number in re.findall(r"\d+", place.name)]
-
-    return sorted(folder.glob("cpu-*"), key=version, reverse=True)
+    places = folder.glob("cpu-*")
+    versions = {p: [int(n) for n in re.findall(r"\d+", p.name)] for p in places}
+    return sorted(versions, key=versions.__getitem__, reverse=True)
 
 
 def is_accepted(path: Path) -> bool:
@@ -149,7 +147,11 @@ def accepted_page(executed: Executed) -> StoredPage:
     """What a run would have accepted; of what varies only the values in the text."""
     cells = []
     for cell, result in executed:
-        lines = [*_values(zip(cell.values, result.values, strict=True))]
+        lines = [
+            f"{{value}} {value.expression} = {computed.text}"
+            for value, computed in zip(cell.values, result.values, strict=True)
+            if value.role == "value"
+        ]
         if not cell.varies:
             lines = [*pinned_text(result.outputs).splitlines(), *lines]
         varies = cell.varies and not lines
@@ -160,12 +162,6 @@ def accepted_page(executed: Executed) -> StoredPage:
 
 def _on_cpu(jax: str, device: str) -> Provenance:
     return Provenance("cpu", device, 1, jax, "", "")
-
-
-def _values(values: Iterable[tuple[Value, ValueResult]]) -> Iterator[str]:
-    for value, result in values:
-        if value.role == "value":
-            yield f"{{value}} {value.expression} = {result.text}"
 
 
 def _texts(lines: Iterable[str]) -> tuple[Part, ...]:
@@ -336,7 +332,13 @@ def _cell(lines: list[str], path: Path, needs: frozenset[int] | None) -> StoredC
         elif mark == ":":
             text = "\n".join(line[2:] for line in block)
         elif mark == "@":
-            parts.append(_part_beside(text, path.with_name(block[0][2:])))
+            file = path.with_name(block[0][2:])
+            named = (m for m, end in _FORMATS.items() if file.suffix == f".{end}")
+            mime = next(named, "")
+            raw = file.read_bytes()
+            is_png = mime == "image/png"
+            content = base64.b64encode(raw).decode() if is_png else raw.decode()
+            parts.append(Part(text, mime, content))
         elif block[0].startswith("# needs "):
             needs = frozenset(map(int, block[0].split()[2:]))
         elif block[0] in ("~", "!"):
@@ -346,10 +348,3 @@ def _cell(lines: list[str], path: Path, needs: frozenset[int] | None) -> StoredC
     return StoredCell(
         "\n".join(source), tuple(parts), "~" in marks, "!" in marks, needs
     )
-
-
-def _part_beside(text: str, file: Path) -> Part:
-    mime = next((m for m, end in _FORMATS.items() if file.suffix == f".{end}"), "")
-    if mime == "image/png":
-        return Part(text, mime, base64.b64encode(file.read_bytes()).decode())
-    return Part(text, mime, file.read_text("utf-8"))

@@ -79,11 +79,6 @@ def has_figure(result: CellResult) -> bool:
     return any(kind.startswith("image/") for kind in kinds)
 
 
-def has_value(result: CellResult) -> bool:
-    """Whether a cell shows the value of its last expression."""
-    return any(item["output_type"] == "execute_result" for item in result.outputs)
-
-
 def error_text(item: Output) -> str:
     """The class and the message of an error."""
     return _plain(f"{item['ename']}: {item['evalue']}")

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ..book import Book, execute
+from ..checking.receipts import in_words
 from ..errors import BookError, counted
 from ..programs.verify import count
 from ..running.progress import Progress
@@ -64,4 +65,4 @@ def _notes(book: Book) -> Iterator[str]:
         way = "'python -m executed_book record' makes them anew"
         yield "\n  ".join([f"{what} {way}", *book.stale])
     if any(page.checks for page in book.texts):
-        yield f"{book.counts}; 'claims' lists those that are not bound"
+        yield f"{in_words(book.counts)}; 'claims' lists those that are not bound"

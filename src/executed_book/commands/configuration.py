@@ -1,6 +1,5 @@
 """What Sphinx's configuration says that is needed before Sphinx runs."""
 
-import dataclasses
 import traceback
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +10,7 @@ from sphinx.errors import SphinxError
 from sphinx.util.tags import Tags
 
 from ..errors import BookError, PageError
-from ..settings import Settings, check_names, from_text, settings_of
+from ..settings import Settings, check_options, settings_of
 
 
 def read_settings(
@@ -33,12 +32,11 @@ def read_settings(
         config_read = Config.read(config, overrides={}, tags=Tags())
     except SphinxError as error:
         raise _mistake(config / "conf.py", error.__cause__ or error) from None
-    check_names([*config_read._raw_config, *overrides])
-    _check_myst_nb(config_read._raw_config)
+    check_options(config_read._raw_config, overrides)
 
     def get(name: str) -> Any:
         if name in overrides:
-            return from_text(name, overrides[name])
+            return overrides[name]
         if name not in config_read:
             config_read.add(name, None, "", ())
         return config_read[name]
@@ -47,19 +45,6 @@ def read_settings(
     project = source if source == Path.cwd() else source.parent
     cache = project / "_build" / "cache"
     return settings_of(get, source, config, cache, **more)
-
-
-def _check_myst_nb(options: Mapping[str, Any]) -> None:
-    """Refuse what MyST-NB would refuse once all pages have run."""
-    from myst_nb.core.config import NbParserConfig
-
-    names = {field.name for field in dataclasses.fields(NbParserConfig)}
-    given = {n[3:]: value for n, value in options.items() if n.startswith("nb_")}
-    try:
-        NbParserConfig(**{n: given[n] for n in names & given.keys()})
-    except (TypeError, ValueError) as error:
-        what = f"conf.py, in an option of MyST-NB: {error.args[0]}"
-        raise BookError(f"{what}\n    → correct it, or take it out") from None
 
 
 def _mistake(conf: Path, cause: BaseException) -> PageError:

@@ -157,11 +157,12 @@ def _execute(options: argparse.Namespace, progress: Progress) -> None:
 
 def _claims(options: argparse.Namespace, progress: Progress) -> None:
     from ..book import execute
+    from ..checking.receipts import in_words
 
     book = execute(_settings(options), progress)
     for error in book.unbound:
         print(f"{os.path.relpath(error.path)}:{error.line}: {error.message}")
-    print(book.counts)
+    print(in_words(book.counts))
 
 
 def _run(options: argparse.Namespace, progress: Progress) -> None:

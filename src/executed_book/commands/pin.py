@@ -47,7 +47,9 @@ def pin(settings: Settings, progress: Progress) -> None:
         raise_all([*_not_the_same(settings, book, set(changed), progress)])
     for docname, path in changed.items():
         before = path if path.exists() else accepted_path(folder, docname)
-        progress.note(_difference(docname, _read(before), texts[path]))
+        old, new = _read(before).splitlines(), texts[path].splitlines()
+        lines = difflib.unified_diff(old, new, "pinned", docname, lineterm="", n=2)
+        progress.note("\n".join(lines))
         write_whole(path, texts[path])
     if settings.only is None:
         _remove_orphans(folder, set(texts), progress)
@@ -94,12 +96,5 @@ def _not_the_same(
                     "gave two outputs in two runs",
                     "make it the same every time, or tag it 'measured' and assert"
                     " its bounds",
-                    str(difference),
+                    difference,
                 )
-
-
-def _difference(docname: str, before: str, after: str) -> str:
-    lines = difflib.unified_diff(
-        before.splitlines(), after.splitlines(), "pinned", docname, lineterm="", n=2
-    )
-    return "\n".join(lines)

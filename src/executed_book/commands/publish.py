@@ -13,7 +13,6 @@ import filecmp
 import json
 import os
 import shutil
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -89,7 +88,11 @@ class Site:
             # A build that was killed may have moved the site away.
             if (self.work / "old").exists() and not self.output.exists():
                 (self.work / "old").rename(self.output)
-            yield
+            try:
+                yield
+            finally:  # it may have been removed, and made again for the pages
+                if self.work.is_dir():
+                    (self.work / "lock").touch()
 
     def publish(self, finished: Path) -> None:
         """Put a copy of the finished site in the place of the old one.
@@ -100,6 +103,7 @@ class Site:
             BookError: the place holds something new that no build made, or cannot be
                 replaced.
         """
+        (self.work / "lock").touch()
         if self._shows(finished):
             return
         new, old = self.work / "new", self.work / "old"
@@ -149,10 +153,16 @@ def _refused(path: Path, why: str, way_out: str) -> BookError:
 
 
 def _is_inside(output: Path, source: Path, excluded: Iterable[str]) -> bool:
-    """Whether a site at `output` would be taken for the book's own files."""
+    """Whether a site at `output` would be taken for the book's own files.
+
+    It would if it replaced the source, contained it, or lay in it outside of the
+    folders that are excluded there.
+    """
     place, source = output.resolve(), source.resolve()
-    if place == source or place in source.parents:
-        return place == source or source.exists()
+    if place == source:
+        return True
+    if place in source.parents:
+        return source.exists()
     if source not in place.parents:
         return False
     inside = place.relative_to(source)
@@ -203,19 +213,15 @@ def _copy(finished: Path, new: Path) -> None:
 
 
 _AT_FDCWD, _EXCHANGE = -100, 2
-_RENAME_SWAP = 2
 
 
 def _swap(one: Path, other: Path) -> bool:
     """Exchange two folders in one step; False where the system has no such step."""
     libc = ctypes.CDLL(None, use_errno=True)
-    names = os.fsencode(one), os.fsencode(other)
-    if sys.platform == "linux" and hasattr(libc, "renameat2"):
-        failed = libc.renameat2(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _EXCHANGE)
-    elif sys.platform == "darwin" and hasattr(libc, "renamex_np"):
-        failed = libc.renamex_np(names[0], names[1], _RENAME_SWAP)
-    else:
+    if not hasattr(libc, "renameat2"):
         return False
+    names = os.fsencode(one), os.fsencode(other)
+    failed = libc.renameat2(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _EXCHANGE)
     if failed and ctypes.get_errno() not in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP):
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return not failed

@@ -33,30 +33,6 @@ from ..settings import Settings
 _WIDEST = 200
 
 
-@dataclasses.dataclass
-class Tally:
-    """What came of one chapter.
-
-    Attributes:
-        cells: how many cells did what their page says.
-        same: how many of those gave what a CPU gives.
-        different: how many gave something else; the others vary.
-        failed: why cells failed, with cell and line.
-    """
-
-    cells: int = 0
-    same: int = 0
-    different: int = 0
-    failed: list[str] = dataclasses.field(default_factory=list)
-
-    def __str__(self) -> str:
-        counts = (
-            f"{counted(self.cells, 'cell')} recorded, {self.same} the same on a CPU,"
-            f" {self.different} different, {len(self.failed)} failed"
-        )
-        return "\n    ".join([counts, *self.failed])
-
-
 def record(settings: Settings, progress: Progress) -> None:
     """Execute the book here, store what its cells give, and tell how it went.
 
@@ -82,10 +58,10 @@ def record(settings: Settings, progress: Progress) -> None:
     finally:  # also where it is interrupted: what is written stays
         if recording.tallies:
             progress.note(recording.report())
-    surprises = sum(len(tally.failed) for tally in recording.tallies.values())
-    if surprises and not is_on_cpu:  # what another release breaks is what is asked for
+    # What another release breaks is what is asked for.
+    if recording.surprises and not is_on_cpu:
         raise BookError(
-            f"{surprises} cells or chapters failed; all others are recorded\n"
+            f"{recording.surprises} cells or chapters failed; all others are recorded\n"
             "    → correct them; or have their page say where it runs:"
             " 'executed_book: {platform: cpu}'"
         )
@@ -97,27 +73,40 @@ class _Recording:
     def __init__(self, settings: Settings, folder: Path, is_on_cpu: bool) -> None:
         self.settings = dataclasses.replace(settings, outputs=None)
         self.folder, self.is_on_cpu = folder, is_on_cpu
-        self.tallies: dict[str, Tally] = {}
+        self.tallies: dict[str, str] = {}
+        self.surprises = 0
         self._driver = None if is_on_cpu else _driver()
 
     def run(self, progress: Progress) -> None:
         """Execute the book, and tell of each page that could not be recorded."""
-        book = execute(self.settings, progress, choose=self._choose, ready=self._store)
+
+        def choose(chapter: Chapter) -> Chapter | None:
+            """Leave out a chapter that runs on a CPU wherever the book is built."""
+            return chapter if self.is_on_cpu or chapter.platform is None else None
+
+        book = execute(self.settings, progress, choose=choose, ready=self._store)
         chapters = {chapter.path: chapter.docname for chapter in book.chapters}
         for error in book.errors:
             name = chapters.get(error.path, error.path.name)
             if name not in self.tallies:
                 reason = f"line {error.line}: {_first_line(error)}"
-                self.tallies[name] = Tally(failed=[reason])
+                self._tell(name, 0, 0, 0, [reason])
 
     def report(self) -> str:
         """What came of each chapter, and where its record is."""
         lines = [f"{name}: {self.tallies[name]}" for name in sorted(self.tallies)]
         return "\n".join([*lines, f"recorded below {self.folder}"])
 
-    def _choose(self, chapter: Chapter) -> Chapter | None:
-        """Leave out a chapter that runs on a CPU wherever the book is built."""
-        return chapter if self.is_on_cpu or chapter.platform is None else None
+    def _tell(
+        self, name: str, cells: int, same: int, different: int, failed: list[str]
+    ) -> None:
+        """Note what came of a chapter: how many cells did what, and why some failed."""
+        counts = (
+            f"{counted(cells, 'cell')} recorded, {same} the same on a CPU,"
+            f" {different} different, {len(failed)} failed"
+        )
+        self.tallies[name] = "\n    ".join([counts, *failed])
+        self.surprises += len(failed)
 
     def _store(self, executed: Executed) -> None:
         """Write the file of a chapter that ran to its end, and tell of it."""
@@ -125,7 +114,10 @@ class _Recording:
         chapter, needs = here.chapter, needed_cells(here)
         failures, spoilt = failed(here, needs)
         errors = failures + check_run(here, self.settings.rules, spoilt)
-        wrong = {_cell_at(chapter, error.line): error for error in reversed(errors)}
+        wrong = {  # by the last cell that begins above a line
+            max((c.number for c in chapter.cells if c.line <= e.line), default=0): e
+            for e in reversed(errors)
+        }
         numbers = {cell.number for cell in chapter.cells}
         good = numbers - spoilt - wrong.keys()
         steady = {cell.number for cell in chapter.cells if not cell.varies} & good
@@ -141,7 +133,7 @@ class _Recording:
             for number, error in sorted(wrong.items())
         ]
         counts = len(good), len(same), len(steady - same)
-        self.tallies[chapter.docname] = Tally(*counts, reasons)
+        self._tell(chapter.docname, *counts, reasons)
 
     def _same(self, executed: Executed) -> set[int]:
         """The cells that give what a CPU gives: with this JAX, or as it is accepted."""
@@ -153,11 +145,6 @@ class _Recording:
             return set()
         stored = still_holding(read_outputs(path), executed, needed_cells(executed))
         return {c.number for c, r in executed if is_same(stored.get(c.number), r)}
-
-
-def _cell_at(chapter: Chapter, line: int) -> int:
-    """The cell that a line of the page belongs to: the last that begins above it."""
-    return max((c.number for c in chapter.cells if c.line <= line), default=0)
 
 
 def _first_line(error: PageError) -> str:

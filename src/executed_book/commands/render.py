@@ -67,7 +67,9 @@ class Rendering:
         write_whole(unfinished, "a build started here and has not finished\n")
         try:
             warned = self._run(book)
-        except SystemExit:  # our extension has said why
+        except SystemExit as ending:
+            if ending.code != 2:  # else our extension has said why
+                raise self._failed(ending) from None
             warned = True
         except OSError:
             raise
@@ -117,7 +119,7 @@ class Rendering:
             shutil.rmtree(self.work / "doctrees")
         return bool(app.statuscode)
 
-    def _failed(self, error: Exception) -> BookError:
+    def _failed(self, error: BaseException) -> BookError:
         self._traceback.write_text(traceback.format_exc(), "utf-8")
         kind = getattr(error, "category", type(error).__name__)
         what = ": ".join([kind, *str(error).strip().splitlines()[:1]])

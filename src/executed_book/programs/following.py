@@ -308,10 +308,6 @@ class Follower:
                 self.effects.changed.add(thing)
                 thing.parts |= stored - {thing}
 
-    def _change_deep(self, things: Things) -> None:
-        """Change these and all that they hold, functions and classes apart."""
-        self._change(frozenset(t for t in reach(things) if t.code is None))
-
     def _use_up(self, things: Things) -> None:
         """Change the iterators among these, and those that they read from."""
         self._change(frozenset(t for t in reach(things) if t.kind == "iterator"))
@@ -390,7 +386,11 @@ class Follower:
         return results if methods else None
 
     def _method(self, owners: Things, name: str, arguments: Arguments) -> Things:
-        """Call a method, of the page's class or of an object of a library."""
+        """Call a method, of the page's class or of an object of a library.
+
+        A method that the page defines is followed. Of any other its name tells whether
+        it changes its object; and it may call the functions that its object holds.
+        """
         results, is_own = NOTHING, False
         for thing in in_order(owners):
             if thing.kind == "instance" or isinstance(thing.code, ast.ClassDef):
@@ -402,7 +402,8 @@ class Follower:
             stored = arguments.every if name in libraries.STORES else NOTHING
             self._change(owners, stored)
             if any(t.kind in ("library", "instance") for t in owners):
-                self._change_deep(owners)
+                # with all that they hold, functions and classes apart
+                self._change(frozenset(t for t in reach(owners) if t.code is None))
         called = callables(owners)
         if called and not is_own and all(t.kind != "instance" for t in owners):
             results |= self._plain(called, arguments)
@@ -423,20 +424,15 @@ class Follower:
         self.effects.prints |= path.startswith(libraries.PRINTS)
         if state := libraries.changes_hidden(path):
             self._change(self.look_up(state, self.page))
-        functions = _functions(every)
+        functions = frozenset(
+            t for t in every if isinstance(t.code, Function) or t.kind == "wrapper"
+        )
         called = self._plain(functions, arguments) if functions else NOTHING
         if path.startswith(libraries.USED_UP):
             return frozenset((self._new("iterator", path, every | called),))
         if not path.startswith(libraries.FRESH):
             functions |= parts_of(every)
         return frozenset((self._new("library", path, functions | called),))
-
-
-def _functions(things: Things) -> Things:
-    """The functions of the page among these, wrapped or not."""
-    return frozenset(
-        t for t in things if isinstance(t.code, Function) or t.kind == "wrapper"
-    )
 
 
 def _is_frozen(thing: Thing) -> bool:

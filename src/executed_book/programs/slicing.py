@@ -20,7 +20,7 @@ from ..names import Code, bound_by, imports, looked_up, root_name
 from . import libraries
 from .cells import SourceCell, parse
 from .following import Follower
-from .things import Effects, Mask, page_scope
+from .things import Effects, Mask, Scope, Thing
 
 #: What reads a clock; the difference of two readings is the time of what runs between.
 _CLOCK = re.compile(r"\b(?:time|perf_counter|monotonic|process_time)(?:_ns)?\(\)")
@@ -74,7 +74,8 @@ class Page:
         self.cells = [parse(cell) for cell in cells]
         self.statements: list[Statement] = []
         self.effects: list[Effects] = []
-        self._scope = page_scope()
+        hidden = {name: frozenset((Thing(),)) for name in libraries.HIDDEN}
+        self._scope = Scope(hidden, histories=dict.fromkeys(hidden, 0))
         self._named: list[Mask] = []
         self._begun: Statement | None = None  # the first reading of a clock
         for k, cell in enumerate(self.cells):

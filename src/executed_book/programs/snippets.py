@@ -8,7 +8,6 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import cast
 
-from ..checking.text import has_value
 from ..errors import PageError
 from ..files import code_digest, digest
 from ..model import Cell, CellResult, Executed
@@ -98,7 +97,7 @@ def source_cells(executed: Executed) -> list[SourceCell]:
             code="" if cell.is_skipped else cell.source,
             tags=cell.tags,
             raises=raised(cell, result),
-            displays=has_value(result),
+            displays="execute_result" in {o["output_type"] for o in result.outputs},
             prints=any(item.get("name") == "stdout" for item in result.outputs),
             fails_at=_fails_at(cell, result),
             label=cell.check,

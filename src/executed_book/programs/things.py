@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ..names import Code
-from . import libraries
 
 #: Statements, as the bits of a number.
 Mask = int
@@ -69,12 +68,6 @@ class Scope:
                 return scope
             scope = scope.outer
         return scope
-
-
-def page_scope() -> Scope:
-    """The scope of a page on which nothing has run yet."""
-    names = {name: frozenset((Thing(),)) for name in libraries.HIDDEN}
-    return Scope(names, histories=dict.fromkeys(names, 0))
 
 
 @dataclass(frozen=True)

@@ -78,8 +78,7 @@ class Promise:
             return f"{ran.shown}\n{ran.stderr[-_LAST_WORDS:]}".rstrip()
         if self.gives is None:
             return None
-        difference = same_output(_steady(self.gives), _steady(ran.shown))
-        return None if difference is None else str(difference)
+        return same_output(_steady(self.gives), _steady(ran.shown))
 
 
 def _steady(text: str) -> str:
@@ -141,7 +140,11 @@ class Verdicts:
         lines = path.read_text("utf-8", "replace").split("\n") if path.exists() else []
         for line in lines if lines[:1] == [self._head] else ():
             if match := _LINE.fullmatch(line):
-                self._lines[match["key"]] = match["what"], _verdict(match)
+                pairs = (pair.split(":") for pair in (match["added"] or "").split())
+                added = tuple((int(cell), int(number)) for cell, number in pairs)
+                about = added, match["text"] or "", match["note"] or ""
+                verdict = Verdict(match["word"], *about)
+                self._lines[match["key"]] = match["what"], verdict
 
     def find(self, promise: Promise) -> Verdict | None:
         """The verdict on a text; None if it has not been run."""
@@ -168,12 +171,6 @@ class Verdicts:
             )
         lines = [_line(key, *entry) for key, entry in self._lines.items()]
         write_whole(self.path, "\n".join([self._head, *lines, ""]))
-
-
-def _verdict(match: re.Match[str]) -> Verdict:
-    pairs = (pair.split(":") for pair in (match["added"] or "").split())
-    added = tuple((int(cell), int(line)) for cell, line in pairs)
-    return Verdict(match["word"], added, match["text"] or "", match["note"] or "")
 
 
 def _line(key: str, what: str, verdict: Verdict) -> str:

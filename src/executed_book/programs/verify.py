@@ -9,6 +9,7 @@ given the nearest earlier statements with which it holds.
 import ast
 import dataclasses
 import functools
+import itertools
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +17,7 @@ from pathlib import Path
 from ..checking.comparison import same_output
 from ..checking.descriptions import UNKNOWN, describing_code, split_descriptions
 from ..checking.text import printed_text
-from ..errors import PageError
+from ..errors import PageError, counted
 from ..model import Cell, Chapter, Executed
 from ..names import parsed
 from ..running.pool import Pool
@@ -145,15 +146,12 @@ def settled(snippets: Snippets, offers: Iterable[Offer]) -> Snippets:
         if verdict.added:
             programs[cell] = offer.lengthen(verdict.added)
         if verdict.files and (text := programs[cell]):
-            programs[cell] = _naming(verdict.files, text)
+            head, _, rest = text.partition("\n")
+            files = (
+                f"# Needs beside it, from the page's folder: {', '.join(verdict.files)}"
+            )
+            programs[cell] = f"{head}\n{files}\n{rest}"
     return dataclasses.replace(snippets, programs=programs, reasons=reasons)
-
-
-def _naming(files: Sequence[str], text: str) -> str:
-    """A text that says below its first line which files belong beside it."""
-    head, _, rest = text.partition("\n")
-    line = f"# Needs beside it, from the page's folder: {', '.join(files)}"
-    return f"{head}\n{line}\n{rest}"
 
 
 def unverified(offers: Iterable[Offer]) -> Iterator[PageError]:
@@ -254,22 +252,22 @@ def verify_offers(
     waiting = [offer for offer in offers if offer.verdict is None]
     if not waiting:
         return
-    failed: list[Offer] = []
+    failed, done = list[Offer](), itertools.count(1)
 
     def tell(trial: _Trial) -> None:
         if trial.is_good_but():
             _note(trial.offer)
         else:
             failed.append(trial.offer)
-        step()
+        progress.show(f"  {next(done)}/{len(waiting)} programs run alone")
 
     trials = [_Trial(offer, offer.promise.text, memory, tell) for offer in waiting]
     with (
-        progress.steps(len(waiting), "programs run alone") as step,
         run_folder() as folder,
         open_workers(compiled_into(folder / "compiled")) as workers,
     ):
         Pool(workers, jobs).run(trials)
+    progress.note(f"  {counted(len(waiting), 'program')} run alone")
     if not failed:
         return
     files_below = functools.cache(

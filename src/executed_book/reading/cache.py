@@ -68,7 +68,9 @@ def read_once(path: Path, settings: Settings) -> Reading:
         return Reading(path, settings, *cached)
     reading = read_page(path, settings, text)
     if not reading.errors:
-        _save(file, key, (reading.chapter, reading.sentences, reading.has_counts))
+        read: Read = (reading.chapter, reading.sentences, reading.has_counts)
+        with contextlib.suppress(OSError):  # a folder that cannot be written
+            write_whole(file, key.encode() + b"\n" + pickle.dumps(read))
     return reading
 
 
@@ -82,11 +84,6 @@ def _load(file: Path, key: str) -> Read | None:
         return read
     except Exception:  # whatever is wrong with it, the page itself can still be read
         return None
-
-
-def _save(file: Path, key: str, read: Read) -> None:
-    with contextlib.suppress(OSError):  # a cache that cannot be written saves nothing
-        write_whole(file, key.encode() + b"\n" + pickle.dumps(read))
 
 
 def _key(text: str, path: Path, settings: Settings) -> str:

@@ -10,12 +10,12 @@ from ..errors import PageError
 from ..model import Cell, Chapter, Prose, Sentence, Value
 from ..settings import Settings
 from .markdown import SPAN, Stretch, stretches
-from .notebooks import NotANotebook, notebook_stretches
+from .notebooks import NOT_A_NOTEBOOK, notebook_stretches
 from .options import (
     cell_options,
+    check_language,
     executes,
     front_matter,
-    language_of,
     of_myst_nb,
     page_options,
 )
@@ -116,7 +116,7 @@ def _read_markdown(text: str, reading: Reading) -> None:
     pieces = stretches(body, front_lines + 1)
     reading.read_text(pieces)
     if executes(front):
-        _check_language(front, path)
+        check_language(front, path)
         for piece in pieces:
             _load(piece, path, reading.errors)
         _make_chapter(text, front, pieces, reading)
@@ -129,27 +129,14 @@ def _read_markdown(text: str, reading: Reading) -> None:
 def _read_notebook(text: str, reading: Reading) -> None:
     try:
         metadata, pieces = notebook_stretches(text)
-    except NotANotebook as error:
-        raise PageError(
-            reading.path,
-            1,
-            f"not a notebook: {error}",
-            "save it anew from Jupyter, or remove it",
-        ) from None
-    _check_language(metadata, reading.path)
+    except NOT_A_NOTEBOOK as error:
+        what = f"not a notebook: {type(error).__name__}: {error}"
+        way = "save it anew from Jupyter, or remove it"
+        raise PageError(reading.path, 1, what, way) from None
+    check_language(metadata, reading.path)
     metadata = {k: v for k, v in metadata.items() if k != "kernelspec"}
     reading.read_text(pieces)
     _make_chapter(text, metadata, pieces, reading)
-
-
-def _check_language(metadata: dict[str, Any], path: Path) -> None:
-    """Refuse another language; a kernel of Python may have any name: cells run here."""
-    language = language_of(metadata)
-    if not language.lower().startswith(("python", "ipython")):
-        raise PageError(
-            *(path, 1, f"its cells are written in {language}"),
-            "name the page in nb_execution_excludepatterns: it is shown as it is",
-        )
 
 
 def _make_chapter(

@@ -44,9 +44,8 @@ class Stretch:
     """A stretch of a page: one cell, or the text up to the next one.
 
     `line` is the page's line (from 1) of its first line; for a cell, of the first line
-    of its source; `fence` is the line where a cell begins. `running` are the numbered
-    lines of its running text, which is what a reader reads as prose; `tokens` are the
-    parser's for all of that text, with lines that count from 0 at the line `first`.
+    of its source; `fence` is the line where a cell begins. `tokens` are the parser's
+    for its text, with lines that count from 0 at the line `first`.
     """
 
     kind: str  # "code", "raw" or "markdown"
@@ -54,10 +53,14 @@ class Stretch:
     line: int
     fence: int = 0
     options: dict[str, Any] = field(default_factory=dict)
-    running: list[tuple[int, str]] = field(default_factory=list)
     tokens: list[Token] = field(default_factory=list)
     first: int = 1
     complaint: str | None = None
+
+    @functools.cached_property
+    def running(self) -> list[tuple[int, str]]:
+        """The numbered lines of its running text: what a reader reads as prose."""
+        return [line for token in self.tokens for line in _running(token, self.first)]
 
 
 class _AnyDirective(Directive):
@@ -79,20 +82,18 @@ def stretches(text: str, first: int = 1) -> list[Stretch]:
     >>> [(s.kind, s.text, s.line) for s in stretches(page)]
     [('markdown', 'One.', 1), ('code', 'x = 1', 6), ('markdown', 'Two.', 8)]
     """
-    lines = text.splitlines()
+    lines = text.split("\n")  # as tokens count them, not at a form feed
     pieces: list[Stretch] = []
     start, options = 0, dict[str, Any]()
-    running: list[tuple[int, str]] = []
     tokens: list[Token] = []
 
     def flush(end: int) -> None:
-        nonlocal running, tokens
+        nonlocal tokens
         piece = _text_between(lines, start, end, first)
         if piece is not None:
-            piece.running, piece.options = running, options
-            piece.tokens, piece.first = tokens, first
+            piece.options, piece.tokens, piece.first = options, tokens, first
             pieces.append(piece)
-        running, tokens = [], []
+        tokens = []
 
     for token in tokens_of(text):
         kind = _cell_kind(token)
@@ -105,7 +106,6 @@ def stretches(text: str, first: int = 1) -> list[Stretch]:
             flush(token.map[0])
             start, options = token.map[1], {}
         else:
-            running += _running(token, first)
             tokens.append(token)
     flush(len(lines))
     return pieces
@@ -139,22 +139,22 @@ def _cell_kind(token: Token) -> str | None:
     """What kind of notebook cell a token is; None for any other, or a nested fence."""
     if token.type != "fence" or token.level:
         return None
-    names = {"{code-cell}": "code", "{raw-cell}": "raw"}
-    return next((k for name, k in names.items() if token.info.startswith(name)), None)
+    match = re.match(r"\{(code|raw)-cell\}", token.info)
+    return match[1] if match else None
 
 
 def _cell(token: Token, kind: str, first: int) -> Stretch:
     assert token.map is not None
     fence = first + token.map[0]
-    lines = token.content.splitlines()
-    made = Stretch(kind, "\n".join(lines), fence + 1, fence)
+    text = token.content.removesuffix("\n")
+    lines, made = text.split("\n"), Stretch(kind, text, fence + 1, fence)
     start = token.content.lstrip()[:1]
-    if lines and (not lines[0].strip() or lines[0].startswith("---") or start == ":"):
+    if text and (not lines[0].strip() or lines[0].startswith("---") or start == ":"):
         # Only where there may be options: looking for them is most of the reading.
         parsed = parse_directive_text(
             _AnyDirective, "", token.content, validate_options=False
         )
-        made.text, made.options = "\n".join(parsed.body), parsed.options
+        made.text, made.options = "\n".join(lines[parsed.body_offset :]), parsed.options
         made.line += parsed.body_offset
         made.complaint = parsed.warnings[0].msg if parsed.warnings else None
     return made
@@ -176,14 +176,20 @@ def _running(token: Token, first: int) -> Iterator[tuple[int, str]]:
     if token.type == "inline":
         for i, content in enumerate(token.content.split("\n")):
             yield line + i, content
-    elif token.type in ("fence", "colon_fence") and token.info.startswith("{"):
-        name, _, argument = token.info[1:].partition("}")
-        if name in LITERAL or ":" in name:
-            return
-        if argument.strip() and name not in _SILENT_ARGUMENT:
-            yield line, argument.strip()
+    elif (name := directive_of(token)) is not None:
+        argument = token.info.partition("}")[2].strip()
+        if argument and name not in _SILENT_ARGUMENT:
+            yield line, argument
         body, _, offset = directive_body(token.content)
         yield from running_text(body, line + 1 + offset)
+
+
+def directive_of(token: Token) -> str | None:
+    """The name of the directive that a token is; None where it has no running text."""
+    if token.type not in ("fence", "colon_fence") or not token.info.startswith("{"):
+        return None
+    name = token.info[1:].partition("}")[0]
+    return None if name in LITERAL or ":" in name else name
 
 
 def directive_body(content: str) -> tuple[str, dict[str, Any], int]:

@@ -7,43 +7,36 @@ import json
 import re
 from typing import Any
 
-from .markdown import Stretch, running_text, tokens_of
+from .markdown import Stretch, tokens_of
+
+#: What reading raises where a file is not a notebook.
+NOT_A_NOTEBOOK = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 
 #: How a notebook's JSON begins a cell's source, when it is written a line a string.
 _SOURCE = re.compile(r'^(?P<indent>[ \t]*)"source": *\[?', re.MULTILINE)
-
-
-class NotANotebook(ValueError):
-    """The file is not a notebook of a format that can be read; the message says why."""
 
 
 def notebook_stretches(text: str) -> tuple[dict[str, Any], list[Stretch]]:
     """The notebook's metadata, and its cells in order.
 
     Raises:
-        NotANotebook: the text is not a notebook of format 4.
+        NOT_A_NOTEBOOK: the text is not a notebook of format 4.
 
     >>> cell = {"cell_type": "code", "source": ["x = 1\\n", "x"], "metadata": {}}
     >>> text = json.dumps({"nbformat": 4, "cells": [cell]})
     >>> notebook_stretches(text)[1][0].text
     'x = 1\\nx'
     """
-    try:
-        plain = json.loads(text)
-        if plain["nbformat"] != 4:
-            raise NotANotebook(f"notebook format {plain['nbformat']}, not 4")
-        cells = [_stretch(cell) for cell in plain["cells"]]
-        metadata = dict(plain.get("metadata", {}))
-        if _depth([metadata, *(cell.options for cell in cells)]) > 100:
-            raise NotANotebook("its metadata is nested deeper than 100 levels")
-    except NotANotebook:
-        raise
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise NotANotebook(f"{type(error).__name__}: {error}") from None
+    plain = json.loads(text)
+    if plain["nbformat"] != 4:
+        raise ValueError(f"notebook format {plain['nbformat']}, not 4")
+    cells = [_stretch(cell) for cell in plain["cells"]]
+    metadata = dict(plain.get("metadata", {}))
+    if _depth([metadata, *(cell.options for cell in cells)]) > 100:
+        raise ValueError("its metadata is nested deeper than 100 levels")
     for stretch, line in zip(cells, _lines(text, len(cells)), strict=True):
         stretch.line = stretch.fence = line
         if stretch.kind == "markdown":
-            stretch.running = running_text(stretch.text, line)
             stretch.tokens, stretch.first = tokens_of(stretch.text), line
     return metadata, [stretch for stretch in cells if stretch.text.strip()]
 
@@ -60,7 +53,7 @@ def _stretch(cell: dict[str, Any]) -> Stretch:
     text = source if isinstance(source, str) else "".join(source)
     text.encode("utf-8")  # raises where JSON has half of a character
     if cell["cell_type"] not in ("code", "markdown", "raw"):
-        raise NotANotebook(f"a cell of type {cell['cell_type']!r}")
+        raise ValueError(f"a cell of type {cell['cell_type']!r}")
     return Stretch(cell["cell_type"], text, 1, options=dict(cell.get("metadata", {})))
 
 

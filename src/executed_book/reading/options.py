@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from ..errors import PageError, did_you_mean
-from ..settings import MODES, myst_nb_limit
+from ..settings import myst_nb_limit
 from .markdown import Stretch
 
 #: What a cell's `:tags:` may say. The first group is ours, the rest MyST-NB's.
@@ -18,6 +18,9 @@ TAGS = frozenset(
     | {"hide-output", "remove-output", "remove-stdout", "remove-stderr"}
     | {"scroll-output", "raises-exception", "skip-execution"}
 )
+
+#: What MyST-NB's `execution_mode` may be: `off` runs no page, and any other each page.
+MODES = ("off", "auto", "force", "cache", "inline")
 
 #: What a cell's options may be called.
 CELL_OPTIONS = frozenset(
@@ -94,11 +97,19 @@ def _mapping(data: Any) -> dict[str, Any]:
     return data if isinstance(data, dict) else {}
 
 
-def language_of(metadata: dict[str, Any]) -> str:
-    """The language that a page says its cells are written in."""
+def check_language(metadata: dict[str, Any], path: Path) -> None:
+    """Refuse another language; a kernel of Python may have any name: cells run here.
+
+    Raises:
+        PageError: the page says that its cells are written in another.
+    """
     language = _mapping(metadata.get("kernelspec")).get("language")
     language = language or _mapping(metadata.get("language_info")).get("name")
-    return str(language or "python")
+    if not str(language or "python").lower().startswith(("python", "ipython")):
+        raise PageError(
+            *(path, 1, f"its cells are written in {language}"),
+            "name the page in nb_execution_excludepatterns: it is shown as it is",
+        )
 
 
 def of_myst_nb(metadata: dict[str, Any]) -> dict[str, Any]:
@@ -118,9 +129,8 @@ def page_options(
 
     MyST-NB's own `mystnb: {execution_timeout: 60}` is a limit as well; -1 lifts it.
     """
-    settings = metadata.get("executed_book")
+    settings, asked = metadata.get("executed_book"), of_myst_nb(metadata)
     options = _mapping(settings)
-    asked = of_myst_nb(metadata)
     timeout = myst_nb_limit(asked.get("execution_timeout"))
     limit, platform = options.get("limit", timeout), options.get("platform")
     names = options.get("reads")
@@ -136,24 +146,21 @@ def page_options(
     )
     mode = asked.get("execution_mode", "auto")
     if mode not in MODES and not is_off(metadata):
-        what = f"'execution_mode' is {mode!r}"
+        name, what = "mystnb", f"'execution_mode' is {mode!r}"
         way = f"it is one of {', '.join(MODES)}"
-        return {}, [PageError(path, line_of(text, "mystnb"), what, way)]
-    if asked.get("execution_in_temp") is not None:
-        what = "'execution_in_temp' is of the whole book"
+    elif asked.get("execution_in_temp") is not None:
+        name, what = "mystnb", "'execution_in_temp' is of the whole book"
         way = "write 'nb_execution_in_temp = True' in conf.py"
-        return {}, [PageError(path, line_of(text, "mystnb"), what, way)]
-    if right:
+    elif not right:
+        name = "executed_book"
+        what = f"front matter 'executed_book: {settings}' is not understood"
+        way = "write 'executed_book: {limit: 60}' for the seconds that a cell may take,"
+        way += " 'executed_book: {platform: cpu}' to run there wherever it is built,"
+        way += " 'executed_book: {reads: [data]}' where child processes read a file or"
+        way += " folder"
+    else:
         return {"limit": limit, "platform": platform, "reads": reads}, []
-    error = PageError(
-        path,
-        line_of(text, "executed_book"),
-        f"front matter 'executed_book: {settings}' is not understood",
-        "write 'executed_book: {limit: 60}' for the seconds that a cell may take,"
-        " 'executed_book: {platform: cpu}' to run there wherever the book is built,"
-        " 'executed_book: {reads: [data]}' where child processes read a file or folder",
-    )
-    return {}, [error]
+    return {}, [PageError(path, line_of(text, name), what, way)]
 
 
 def cell_options(

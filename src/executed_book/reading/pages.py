@@ -62,24 +62,22 @@ def read_pages(settings: Settings) -> list[Reading]:
     Pages that match a pattern in `settings.not_executed`, or say so themselves, are
     left as they are.
     """
-    in_sphinx = Matcher(list(settings.not_executed))
-
-    def left_alone(path: Path) -> bool:
-        """Whether a pattern means a page: to Sphinx, or to MyST-NB by its end."""
-        ends = any(path.match(pattern) for pattern in settings.not_executed if pattern)
-        return ends or in_sphinx(path.relative_to(settings.source).as_posix())
-
+    patterns = list(filter(None, settings.not_executed))
+    in_sphinx = Matcher(patterns)
     readings: list[Reading] = []
     first: dict[str, Path] = {}
     for path in find_pages(settings):
         other = first.setdefault(docname_of(path, settings.source), path)
+        # A pattern means a page to MyST-NB by its end, or to Sphinx.
+        is_left = any(path.match(pattern) for pattern in patterns)
+        is_left |= in_sphinx(path.relative_to(settings.source).as_posix())
         if other != path:
             error = PageError(
                 *(path, 1, f"{other.name} beside it gives the same page"),
                 "rename one of the two, or name it in exclude_patterns",
             )
             readings.append(Reading(path, settings, errors=[error]))
-        elif not left_alone(path):
+        elif not is_left:
             reading = read_once(path, settings)
             if reading.chapter is None or not is_off(reading.chapter.metadata):
                 readings.append(reading)

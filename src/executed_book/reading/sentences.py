@@ -16,7 +16,7 @@ from markdown_it.token import Token
 
 from ..errors import PageError
 from ..model import Sentence
-from .markdown import LITERAL, SPAN, Stretch, directive_body, tokens_of
+from .markdown import SPAN, Stretch, directive_body, directive_of, tokens_of
 
 #: What a sentence in universal words may be, that no check is asked of.
 NO_CLAIM = ("definition", "instruction", "title")
@@ -90,17 +90,16 @@ class SentenceReader:
                     _IS_LINK.fullmatch(token.content.strip())
                 )
                 yield from self._block(token.content, line, claims and not is_title)
-            elif token.type in ("fence", "colon_fence"):
-                yield from self._directive(token, line, claims)
+            elif (name := directive_of(token)) is not None:
+                yield from self._directive(token, name, line, claims)
             before = token.type
 
-    def _directive(self, token: Token, line: int, claims: bool) -> Iterator[Sentence]:
-        name, _, argument = token.info.lstrip("{").partition("}")
-        if not token.info.startswith("{") or name in LITERAL or ":" in name:
-            return
+    def _directive(
+        self, token: Token, name: str, line: int, claims: bool
+    ) -> Iterator[Sentence]:
         body, options, offset = directive_body(token.content)
         kinds = {name, *str(options.get("class", "")).split()}
-        yield from self._block(argument.strip(), line, False)
+        yield from self._block(token.info.partition("}")[2].strip(), line, False)
         inside = claims and not kinds & _NO_CLAIMS_HERE
         yield from self._text(tokens_of(body), line + 1 + offset, inside)
 
@@ -214,10 +213,6 @@ _RATIO = (
 _MEASURED = re.compile(
     rf"{_NUMBER}(?:\s*(?:{_TIME}|{_SIZE}|{_RATE})(?![\w/])|\s*{_RATIO}\b|-fold\b)"
 )
-#: What is not the author's number: code, roles with their content, math, targets.
-_NOT_PROSE = re.compile(
-    r"\{[\w:-]+\}`[^`]*`|(`+).+?\1|\$[^$]*\$|\]\([^)]*\)|<https?:[^>]*>|^:\w+:.*$"
-)
 
 
 def check_prose(path: Path, running: Iterable[tuple[int, str]]) -> Iterator[PageError]:
@@ -228,7 +223,7 @@ def check_prose(path: Path, running: Iterable[tuple[int, str]]) -> Iterator[Page
     ("3.2× faster"). A bound in words is prose, and a check asserts it.
     """
     for line, content in running:
-        for match in _MEASURED.finditer(_NOT_PROSE.sub(" ", content)):
+        for match in _MEASURED.finditer(_hide(content)):
             yield PageError(
                 path,
                 line,

@@ -20,6 +20,9 @@ from .progress import Progress
 from .surroundings import Uses
 from .workers import Job, Worker
 
+#: How much of a dead worker's last words is told (characters).
+_LAST_WORDS = 1500
+
 
 @dataclass(frozen=True)
 class Finished:
@@ -137,7 +140,7 @@ class ChapterTask(Task):
     # -- what ended a chapter before its end
 
     def _error(self, worker: Worker, status: int | None, late: bool) -> PageError:
-        stderr = worker.last_words()
+        stderr = worker.text_below(2)[-_LAST_WORDS:].strip()
         if self._broken:
             return self._at_cell("broke the process that runs it", detail=self._broken)
         if self._too_much:

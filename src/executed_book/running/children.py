@@ -13,7 +13,8 @@ _KNOWN = (
 _UNSEEN = re.compile(
     r"\b(?:subprocess|multiprocessing|ProcessPoolExecutor)\b"
     r"|\bos\.(?:system|popen|fork|spawn|posix_spawn|exec)"
-    r"|(?m:^[ \t]*(?:[\w, ]+= *)?(?:!|%(?:%?(?:bash|sh|script|system|sx)\b|%!))!?[ \t]*"
+    r"|(?m:^[ \t]*(?:[\w, ]+= *)?"
+    r"(?:!|%(?:%?(?:bash|sh|script|system|sx)\b|%!))!?+[ \t]*+"
     rf"(?!(?:\S*(?:python|sys\.exec)\S* -m )?(?:{_KNOWN})\b(?:(?!&&)[^|;*?`(\n])*$))"
 )
 

@@ -11,7 +11,6 @@ import sys
 from collections.abc import Callable, Iterable
 from importlib.util import source_from_cache
 from pathlib import Path
-from typing import TypedDict
 
 from ..files import code_digest, digest, file_digest
 from .surroundings import Uses
@@ -39,19 +38,11 @@ _FORMAT = 5
 _MADE = frozenset({"_build", ".git", ".nox", ".venv", "__pycache__"})
 
 
-class Depends(TypedDict):
-    """What something depended on, as it was.
-
-    `distributions` are packages with their versions, `files` are the project's, by
-    their places in it, with the digests of what they held; None for what is not there.
-    `folders` are those that were listed, with the digests of the names in them, and
-    `variables` those of the environment that were looked up.
-    """
-
-    distributions: dict[str, str | None]
-    files: dict[str, str | None]
-    folders: dict[str, str | None]
-    variables: dict[str, str | None]
+#: What something depended on, by kind and name, as it was; None for what is not there.
+#: Of packages (`distributions`) that is the version, of `files` in the project the
+#: digest of the content, of `folders` that of the names in them, of `variables` of the
+#: environment that of the value.
+Depends = dict[str, dict[str, str | None]]
 
 
 def environment_fingerprint(platform_name: str) -> str:
@@ -86,26 +77,45 @@ def dependencies(modules: list[str], uses: Uses, project: Path) -> Depends:
     """
     owners = _owners()
     names = sorted({name for module in modules for name in owners.get(module, ())})
-    read = {_source_of(Path(name)) for name in uses.files}
-    files = _own(read, project)
-    folders = _own(map(Path, uses.folders), project)
+    variables = worker_environment()
+    looked_up = sorted(uses.variables.items())
+    depends = {
+        "distributions": names,
+        "files": _own({_source_of(Path(name)) for name in uses.files}, project),
+        "folders": _own(map(Path, uses.folders), project),
+        "variables": [n for n, value in looked_up if variables.get(n) == value],
+    }
+    now = _now(project)
+    return {kind: {n: now[kind](n) for n in names} for kind, names in depends.items()}
+
+
+def holds(depends: Depends, project: Path) -> bool:
+    """Whether what something depended on is still as it was."""
+    now = _now(project)
+    return all(
+        now[kind](name) == before
+        for kind, then in depends.items()
+        for name, before in then.items()
+    )
+
+
+def _now(project: Path) -> dict[str, Callable[[str], str | None]]:
+    """What tells how a thing is now, by its kind: see `Depends`."""
     variables = worker_environment()
     return {
-        "distributions": {name: installed_version(name) for name in names},
-        "files": {path.as_posix(): file_digest(project / path) for path in files},
-        "folders": {p.as_posix(): _listing_digest(project / p) for p in folders},
-        "variables": {
-            name: _value_digest(value)
-            for name, value in sorted(uses.variables.items())
-            if variables.get(name) == value
-        },
+        "distributions": installed_version,
+        "files": lambda name: file_digest(project / name),
+        "folders": lambda name: _listing_digest(project / name),
+        # One may be a secret, so its value is not kept.
+        "variables": lambda n: digest(variables[n]) if n in variables else None,
     }
 
 
-def _own(paths: Iterable[Path], project: Path) -> list[Path]:
+def _own(paths: Iterable[Path], project: Path) -> list[str]:
     """Those that are read in a project and not made by it, as places in it."""
     places = (Path(os.path.relpath(path, project)) for path in paths)
-    return sorted(place for place in places if not _MADE & set(place.parts))
+    own = sorted(place for place in places if not _MADE & set(place.parts))
+    return [place.as_posix() for place in own]
 
 
 def _listing_digest(folder: Path) -> str | None:
@@ -114,23 +124,6 @@ def _listing_digest(folder: Path) -> str | None:
         return digest(sorted(set(os.listdir(folder)) - _MADE))  # noqa: PTH208
     except OSError:
         return None
-
-
-def _value_digest(value: str | None) -> str | None:
-    """A variable may be a secret, so its value is not kept."""
-    return None if value is None else digest(value)
-
-
-def holds(depends: Depends, project: Path) -> bool:
-    """Whether what something depended on is still as it was."""
-    variables = worker_environment() if depends["variables"] else {}
-    each: list[tuple[dict[str, str | None], Callable[[str], str | None]]] = [
-        (depends["distributions"], installed_version),
-        (depends["files"], lambda name: file_digest(project / name)),
-        (depends["folders"], lambda name: _listing_digest(project / name)),
-        (depends["variables"], lambda name: _value_digest(variables.get(name))),
-    ]
-    return all(now(n) == before for then, now in each for n, before in then.items())
 
 
 @functools.cache

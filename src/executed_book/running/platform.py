@@ -12,23 +12,16 @@ from .workers import worker_environment
 def platform_name() -> str:
     """The devices that chapters will see, as text for the cache's key.
 
-    On the CPU the environment says it all; elsewhere JAX is asked.
-    """
-    chosen = worker_environment()["JAX_PLATFORMS"]
-    return chosen if chosen == "cpu" else _ask_jax(chosen)
-
-
-def check_platform() -> None:
-    """Have JAX start once where the environment says how it is to start.
+    JAX is asked, but for a CPU on which nothing else says how JAX is to start.
 
     Raises:
-        BookError: it does not; chapters would each say so in words of their own.
+        BookError: it does not start; chapters would each say so in words of their own.
     """
     environment = worker_environment()
+    chosen = environment["JAX_PLATFORMS"]
     steering = [n for n in environment if n.startswith(("JAX_", "XLA_"))]
-    is_on_cpu = environment["JAX_PLATFORMS"] == "cpu"
-    if is_on_cpu and steering != ["JAX_PLATFORMS"] and find_spec("jax"):
-        _ask_jax("cpu")
+    is_plain = steering == ["JAX_PLATFORMS"] or not find_spec("jax")
+    return chosen if chosen == "cpu" and is_plain else _ask_jax(chosen)
 
 
 _ASK = """

@@ -102,7 +102,9 @@ class Pool:
         try:
             while waiting or self._running:
                 while waiting and len(self._running) < self._jobs:
-                    self._start(waiting.popleft())
+                    task = waiting.popleft()
+                    task.deadline = time.monotonic() + _TO_START
+                    self._running[task] = self._workers.start(task.job(), task.fresh)
                 # What has to start once more has waited longest, so it goes first.
                 waiting.extendleft(self._listen())
                 self._tick()
@@ -112,10 +114,6 @@ class Pool:
                 worker.let_go()
             for worker in self._running.values():
                 worker.close()
-
-    def _start(self, task: Task) -> None:
-        task.deadline = time.monotonic() + _TO_START
-        self._running[task] = self._workers.start(task.job(), task.fresh)
 
     def _listen(self) -> list[Task]:
         """Wait for the next word, end or deadline; the tasks to start again."""

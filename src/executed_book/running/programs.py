@@ -3,9 +3,8 @@
 import json
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
-from .channel import BELOW, Message
+from .channel import Message
 from .pool import Task
 from .processes import memory_of
 from .script import RAISED
@@ -76,14 +75,10 @@ class ProgramTask(Task):
     def ended(self, worker: Worker, status: int | None, late: bool) -> bool:
         raised = worker.folder / RAISED
         self.ran = Ran(
-            stdout=_text(worker.folder / BELOW[1]),
-            stderr=_text(worker.folder / BELOW[2]),
+            stdout=worker.text_below(1),
+            stderr=worker.text_below(2),
             raised=json.loads(raised.read_text()) if raised.exists() else None,
             status=-9 if status is None else status,
             stopped="at the time limit" if late else self._stopped,
         )
         return False
-
-
-def _text(path: Path) -> str:
-    return path.read_text("utf-8", "replace") if path.exists() else ""

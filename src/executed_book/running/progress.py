@@ -4,7 +4,7 @@ import contextlib
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TextIO
 
 from ..errors import counted
@@ -51,25 +51,6 @@ class Progress:
         finally:
             self._clear()
 
-    @contextlib.contextmanager
-    def steps(self, total: int, what: str) -> Iterator[Callable[[], None]]:
-        """Show how many of `total` things are done; call what this gives after each."""
-        done = 0
-        self._restart()
-
-        def step() -> None:
-            nonlocal done
-            done += 1
-            text = f"  {done}/{total} {what}"
-            self._show(text)
-            if done == total and not self._is_terminal:
-                self.note(text)
-
-        try:
-            yield step
-        finally:
-            self._clear()
-
     def started(self, docname: str) -> None:
         self._began[docname] = time.monotonic()
         self._done[docname] = 0
@@ -87,7 +68,7 @@ class Progress:
             for docname, began in self._began.items()
         ]
         if running:
-            self._show(
+            self.show(
                 f"  {counted(len(self._left), 'chapter')} left: {', '.join(running)}"
             )
 
@@ -110,7 +91,7 @@ class Progress:
         self._clear()
         print(text, file=self._file, flush=True)
 
-    def _show(self, text: str) -> None:
+    def show(self, text: str) -> None:
         """Say what holds now: on a terminal in place of the last, in a log seldom."""
         now = time.monotonic()
         if self._is_terminal:

@@ -6,7 +6,7 @@ from ..settings import Settings
 from .chapters import Finished
 from .children import reads_unseen
 from .fingerprint import environment_fingerprint
-from .platform import check_platform, platform_name
+from .platform import platform_name
 from .store import Store
 
 
@@ -19,13 +19,12 @@ class KeptRuns:
 
     def __init__(self, settings: Settings) -> None:
         self._settings, self.unseen = settings, list[str]()
-        self._store = Store(settings.cache, settings.project)
-        check_platform()
+        self.store = Store(settings.cache, settings.project)
         self._environment = environment_fingerprint(platform_name())
 
     def load(self, chapter: Chapter) -> Executed | None:
         """The chapter with its run, if it holds; see `unseen` where nobody knows."""
-        entry = self._store.load(chapter.docname, self._key(chapter)) or {}
+        entry = self.store.load(chapter.docname, self._key(chapter)) or {}
         try:
             run = run_from(entry["run"], entry["seal"])
             files = map(self._settings.project.joinpath, entry["depends"]["files"])
@@ -41,7 +40,7 @@ class KeptRuns:
         """Keep a run; the chapter with it, sealed."""
         plain = to_plain(finished.run)
         entry = {"run": plain, "depends": finished.depends}
-        seal = self._store.save(chapter.docname, self._key(chapter), entry)
+        seal = self.store.save(chapter.docname, self._key(chapter), entry)
         return Executed(chapter, run_from(plain, seal))
 
     def expected_seconds(self, chapter: Chapter) -> float:
@@ -49,8 +48,8 @@ class KeptRuns:
 
         Measured cells repeat what they measure, and keep all other cells waiting.
         """
-        for path in self._store.entries(chapter.docname):
-            entry = self._store.read(path) or {}
+        for path in self.store.entries(chapter.docname):
+            entry = self.store.read(path) or {}
             try:
                 return run_from(entry["run"]).seconds
             except (KeyError, TypeError):
@@ -58,20 +57,12 @@ class KeptRuns:
         measured = sum("measured" in cell.tags for cell in chapter.cells)
         return 1.0 * len(chapter.cells) + 4.0 * measured
 
-    def prune(self) -> None:
-        """Remove what no build has used for a month."""
-        self._store.prune()
-
     def _key(self, chapter: Chapter) -> str:
-        cells = [
-            [
-                cell.source,
-                "measured" in cell.tags,
-                cell.is_skipped,
-                [value.expression for value in cell.values],
-            ]
-            for cell in chapter.cells
-        ]
+        cells = []
+        for cell in chapter.cells:
+            values = [value.expression for value in cell.values]
+            is_measured = "measured" in cell.tags
+            cells.append([cell.source, is_measured, cell.is_skipped, values])
         settings = self._settings
         style = sorted((k, str(v)) for k, v in settings.figure_style.items())
         shown = [settings.figures, style, settings.folder]

@@ -15,13 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from ..files import file_name, write_whole
-from .fingerprint import Depends, holds
+from .fingerprint import holds
 
 #: Entries that no build has used for this long are removed.
 KEEP_SECONDS = 30 * 24 * 3600
-
-#: What an entry depends on that needs nothing besides what its name says.
-NOTHING: Depends = {"distributions": {}, "files": {}, "folders": {}, "variables": {}}
 
 #: What is kept: an object of JSON. What it holds is its keeper's; two names are ours,
 #: `depends` (see `Depends`) and, when it is read back, `seal`.
@@ -44,7 +41,7 @@ class Store:
         """What is kept under `key`, if it is whole and still holds; else None."""
         path = self.path(name, key)
         entry = self.read(path)
-        if entry is None or not self._holds(entry):
+        if entry is None or not holds(entry.get("depends", {}), self.project):
             return None
         with contextlib.suppress(OSError):  # a read-only cache still serves
             os.utime(path)
@@ -81,12 +78,6 @@ class Store:
             if _ENTRY.fullmatch(path.name) and _time(path) < before:
                 with contextlib.suppress(OSError):  # another build was faster
                     path.unlink()
-
-    def _holds(self, entry: Entry) -> bool:
-        try:
-            return holds(entry.get("depends", NOTHING), self.project)
-        except (KeyError, AttributeError, TypeError):
-            return False
 
 
 def _time(path: Path) -> float:

@@ -41,7 +41,7 @@ _COLORS = frozenset({"FORCE_COLOR", "CLICOLOR_FORCE", "PY_COLORS"})
 #: What the process says that workers are forked from, in the run's folder.
 LOG = "server.log"
 
-#: How much of a dead worker's last words is told (characters).
+#: How much of what a dead server said last is told (characters).
 _LAST_WORDS = 1500
 
 
@@ -64,6 +64,14 @@ def worker_environment(variables: Mapping[str, str] | None = None) -> dict[str, 
         )
         passed["PYTHONPATH"] = os.pathsep.join(absolute)
     return {**DEFAULTS, **passed, "PYTHONHASHSEED": "0"}
+
+
+def _waiting_pair() -> tuple[socket.socket, socket.socket]:
+    """Two ends of a channel, whatever limit of time `conf.py` sets for sockets."""
+    ends = socket.socketpair()
+    for end in ends:
+        end.setblocking(True)
+    return ends
 
 
 class Worker:
@@ -110,13 +118,10 @@ class Worker:
                 sizes += (self.folder / name).stat().st_size
         return sizes
 
-    def last_words(self) -> str:
-        """The end of what it wrote to stderr below Python, if it died of that."""
-        try:
-            text = (self.folder / BELOW[2]).read_text("utf-8", "replace")
-        except OSError:
-            return ""
-        return text[-_LAST_WORDS:].strip()
+    def text_below(self, number: int) -> str:
+        """What it wrote below Python to stdout (1) or stderr (2)."""
+        path = self.folder / BELOW[number]
+        return path.read_text("utf-8", "replace") if path.exists() else ""
 
 
 def start_server(
@@ -146,7 +151,7 @@ class Workers:
         self, run: Path, environment: Mapping[str, str], without: Iterable[str]
     ) -> None:
         self._run, self._started = run, list[Worker]()
-        ours, theirs = socket.socketpair()
+        ours, theirs = _waiting_pair()
         self._link = ours
         self._server = start_server(theirs, run, environment, without)
         theirs.close()
@@ -163,7 +168,7 @@ class Workers:
         # Elsewhere than on Linux nothing is imported before the fork: see `server`.
         if fresh or sys.platform != "linux":
             (folder / "fresh").touch()
-        ours, theirs = socket.socketpair()
+        ours, theirs = _waiting_pair()
         life_read, life_write = os.pipe()
         end_read, end_write = os.pipe()
         fds = [theirs.fileno(), life_read, end_write]

@@ -1,10 +1,12 @@
 """Wiring the book into Sphinx."""
 
+import dataclasses
 import json
 import re
 import sys
+from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import Any, NoReturn, Self
 
 from docutils import nodes
 from myst_nb.sphinx_ import Parser as NotebookParser
@@ -13,13 +15,13 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
+from sphinx.util.typing import ExtensionMetadata
 
 from ..book import Book, ExecutedPage, execute
-from ..checking.receipts import Counts
 from ..errors import BookError, raise_all
 from ..files import digest, file_digest, write_whole
 from ..model import Chapter
-from ..reading.chapters import decode, read_page
+from ..reading.chapters import read_page
 from ..reading.pages import find_pages
 from ..running.progress import Progress
 from ..settings import (
@@ -27,8 +29,7 @@ from ..settings import (
     OPTIONS,
     PREFIX,
     Settings,
-    check_names,
-    from_text,
+    check_options,
     settings_of,
 )
 from .images import setup_images
@@ -39,15 +40,9 @@ from .stamp import stamp
 from .transforms import setup_transforms
 from .values import line_up, setup_values
 
-if TYPE_CHECKING:
-    from sphinx.util.typing import ExtensionMetadata  # since Sphinx 7.3
-
-#: What a page was made of: the time of its file, and the seal of its run if it has one.
-Seal = tuple[int, str | None]
-
-
-class ChapterFailure(Exception):
-    """A page that is not what was executed."""
+#: What a page was made of: the time of its file, the seal of its run if it has one, and
+#: the counts over the book if it quotes one.
+Seal = tuple[int, str | None, Counter[str] | None]
 
 
 class Showing:
@@ -70,9 +65,9 @@ class Showing:
         return self.book.pages.get(docname) if self.book is not None else None
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> Counter[str]:
         """How many sentences of the book have a check."""
-        return self.book.counts if self.book is not None else Counts()
+        return self.book.counts if self.book is not None else Counter()
 
     # -- events, in their order
 
@@ -87,9 +82,9 @@ class Showing:
         app.config.html_static_path.append(str(Path(__file__).parent / "static"))
 
     def look_for_pages(self, app: Sphinx, config: Config) -> None:
-        """Refuse an unknown option of ours, and links without an end."""
+        """Refuse options that there are not, and links without an end."""
         try:
-            check_names([*config._raw_config, *config.overrides])
+            check_options(config._raw_config, config.overrides)
             find_pages(_settings(app))
         except BookError as error:
             _end(error)
@@ -103,22 +98,16 @@ class Showing:
             except BookError as error:
                 _end(error)
         before: dict[str, Seal] = getattr(env, "executed_book_seals", {})
-        now = {docname: self._seal(env, docname) for docname in env.found_docs}
+        now: dict[str, Seal] = {}
+        counting = {page.docname for page in self.book.texts if page.has_counts}
+        for docname in env.found_docs:
+            page = self.page(docname)
+            # Sphinx reads a newer file again; an older one may replace it, too.
+            time = Path(env.doc2path(docname)).stat().st_mtime_ns
+            counts = self.counts if docname in counting else None
+            now[docname] = time, page.seal if page is not None else None, counts
         env.executed_book_seals = now  # type: ignore[attr-defined]
-        other = {docname for docname in now if before.get(docname) != now[docname]}
-        if getattr(env, "executed_book_counts", None) != self.counts:
-            other |= {page.docname for page in self.book.texts if page.has_counts}
-        env.executed_book_counts = self.counts  # type: ignore[attr-defined]
-        return sorted(other)
-
-    def _seal(self, env: BuildEnvironment, docname: str) -> Seal:
-        """What tells whether a page is another: its file's time, what its cells gave.
-
-        Sphinx reads a file again that is newer; one that is older may replace it, too.
-        """
-        page = self.page(docname)
-        time = Path(env.doc2path(docname)).stat().st_mtime_ns  # text before Sphinx 8
-        return time, page.seal if page is not None else None
+        return sorted(name for name in now if before.get(name) != now[name])
 
     def end_page(self, app: Sphinx, doctree: nodes.document) -> None:
         """Stamp the page with when and where it ran."""
@@ -136,8 +125,6 @@ class Showing:
         """
         offered = self._write_downloads(app, page, context.get("body"))
         context["downloads"] = offered
-        # From the page itself the way to the site's root is "#", or ends with a slash.
-        root = context["pathto"]("", 1).rstrip("#").rstrip("/") or "."
         notebook = self._setting("colab")
         if notebook and self.page(page) is not None:
             address = f"{notebook.rstrip('/')}/{page}.ipynb"
@@ -146,6 +133,8 @@ class Showing:
             context.setdefault("header_buttons", []).insert(0, button)
         for group in context.get("header_buttons", []):
             if group.get("label") == "download-buttons":
+                # From the page itself the way to the root is "#", or ends with a slash.
+                root = context["pathto"]("", 1).rstrip("#").rstrip("/") or "."
                 group["buttons"][:0] = [
                     {
                         "type": "link",
@@ -207,38 +196,35 @@ class Showing:
         """A page as the notebook to render; None if it does not execute.
 
         Raises:
-            ChapterFailure: the page has changed since it was executed.
+            BookError: the page has changed since it was executed.
         """
         page = self.page(docname)
         if page is None:
             return None
         chapter = page.executed.chapter
-        if text.rstrip() == chapter.text.rstrip():
-            return notebook_of(page, self._setting("asks"))
-        now = read_page(chapter.path, self._reading, text).chapter
-        if now is None or _code(now) != _code(chapter):
-            if decode(chapter.path) != chapter.text:
-                raise ChapterFailure(
-                    f"{chapter.path}: was changed while the book was built; build again"
+        if text.rstrip() != chapter.text.rstrip():
+            now = read_page(chapter.path, self._reading, text).chapter
+            if now is None or _code(now) != _code(chapter):
+                raise BookError(
+                    f"{chapter.path}: has other cells than were executed; build again,"
+                    " or have the extension that changes them (at 'source-read') change"
+                    " text only"
                 )
-            raise ChapterFailure(
-                f"{chapter.path}: another extension (a 'source-read' handler) gives"
-                " this page other cells than its file has, so they were not executed;"
-                " let it change the text only, or drop it"
-            )
-        return notebook_of(page.with_text(now), self._setting("asks"))
+            executed = dataclasses.replace(page.executed, chapter=now)
+            page = dataclasses.replace(page, executed=executed)
+        return notebook_of(page, self._setting("asks"))
 
     def unexecuted(self, path: Path, text: str) -> Notebook | None:
         """A page that is left as it is, as a notebook; None if it has no cells.
 
         Raises:
-            ChapterFailure: its file is no notebook, and should be.
+            BookError: its file is no notebook, and should be.
         """
         if path.suffix == ".ipynb":
             try:
                 return stored_notebook(text)
             except ValueError as error:
-                raise ChapterFailure(f"{path}: not a notebook: {error}") from None
+                raise BookError(f"{path}: not a notebook: {error}") from None
         chapter = read_page(path, self._reading, text).chapter
         return None if chapter is None else unexecuted_notebook(chapter)
 
@@ -261,17 +247,21 @@ def _parser(showing: Showing) -> type[NotebookParser]:
     class Parser(NotebookParser):  # type: ignore[misc]
         def parse(self, inputstring: str, document: nodes.document) -> None:
             env = document.settings.env
+            # Sphinx has a paragraph of a catalog read, for the one at this line.
+            part = re.search(r":(\d+):<translated>$", document["source"])
+            if page := showing.page(env.docname):
+                line_up(env, page.executed, int(part[1]) if part else 1)
+            if part:
+                return MystParser.parse(self, inputstring, document)
             path = Path(env.doc2path(env.docname))  # text before Sphinx 8
             try:
                 notebook = showing.notebook(env.docname, inputstring)
                 notebook = notebook or showing.unexecuted(path, inputstring)
-                if page := showing.page(env.docname):
-                    line_up(env, page.executed.values)
                 if notebook is None:
                     MystParser.parse(self, inputstring, document)
                 else:
                     super().parse(json.dumps(notebook), document)
-            except ChapterFailure as error:
+            except BookError as error:
                 _end(error)
             except RecursionError:
                 what = "its data, metadata or outputs are nested too deeply"
@@ -286,9 +276,7 @@ def _settings(app: Sphinx) -> Settings:
     def get(name: str) -> Any:
         if name == "nb_execution_mode":  # as the book has it, before we set it
             return Showing.of(app).mode
-        value = getattr(app.config, name, None)
-        is_text = name in app.config.overrides and isinstance(value, str)
-        return from_text(name, str(value)) if is_text else value
+        return getattr(app.config, name, None)
 
     source, cache = Path(app.srcdir), Path(app.outdir).parent / "cache"
     return settings_of(get, source, Path(app.confdir), cache)
@@ -337,7 +325,7 @@ def setup_extension(app: Sphinx) -> None:
     setup_receipts(app, lambda: showing.counts)
 
 
-def metadata(config: Path) -> "ExtensionMetadata":
+def metadata(config: Path) -> ExtensionMetadata:
     """What Sphinx wants to know of an extension.
 
     Pages are rendered anew if the code has changed that renders them: the engine's, or

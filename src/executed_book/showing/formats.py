@@ -102,7 +102,7 @@ def readable(body: str, page: str, site: str) -> BeautifulSoup:
         name = "href" if element.name == "a" else "src"
         address = str(element[name])
         if site:
-            element[name] = absolute(address, page, site)
+            element[name] = urljoin(f"{site.rstrip('/')}/{page}.html", address)
         elif urlsplit(address).scheme:
             continue
         elif element.name == "a":
@@ -110,11 +110,6 @@ def readable(body: str, page: str, site: str) -> BeautifulSoup:
         else:
             element.replace_with(f"(A figure. {element.get('alt') or ''})")
     return soup
-
-
-def absolute(address: str, page: str, site: str) -> str:
-    """An address on a page, from the site's own."""
-    return urljoin(f"{site.rstrip('/')}/{page}.html", address)
 
 
 def notebook_of_page(executed: Executed, page: BeautifulSoup, first: str) -> str:

@@ -4,7 +4,6 @@ Without scripts a tick is a link to the check, which the browser unfolds. The sc
 beside this module shows the check at the tick.
 """
 
-import dataclasses
 import html
 import textwrap
 from collections import Counter
@@ -16,19 +15,17 @@ from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 from sphinx.util.docutils import SphinxRole
 
-from ..checking.receipts import Counts
+from ..checking.receipts import COUNTED
 from ..model import Chapter, Run, Sentence
 from ..reading.sentences import NO_CLAIM, names_in
 from .stamp import devices
+from .transforms import cells_of, part_of
 from .values import refused
 
 _SEEN = "executed-book-receipts"
 
 #: How much of the sentences that a tick holds its name repeats (characters).
 _LONGEST_NAME = 150
-
-#: What `{receipts}` may ask for.
-COUNTS = tuple(field.name.replace("_", "-") for field in dataclasses.fields(Counts))
 
 
 def check_anchor(name: str) -> str:
@@ -114,15 +111,15 @@ class NoCheckRole(SphinxRole):
 class CountRole(SphinxRole):
     """A count over the whole book, such as ``{receipts}`sentences` ``."""
 
-    def __init__(self, counts: Callable[[], Counts]) -> None:
+    def __init__(self, counts: Callable[[], Counter[str]]) -> None:
         super().__init__()
         self._counts = counts
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-        if self.text in COUNTS:
-            number = getattr(self._counts(), self.text.replace("-", "_"))
+        if self.text in COUNTED:
+            number = self._counts()[self.text]
             return [nodes.inline("", f"{number:,}", classes=["value"])], []
-        return refused(self, f"is no count: there are {', '.join(COUNTS)}")
+        return refused(self, f"is no count: there are {', '.join(COUNTED)}")
 
 
 class Receipts(SphinxTransform):
@@ -132,9 +129,8 @@ class Receipts(SphinxTransform):
 
     def apply(self, **kwargs: Any) -> None:
         sentences: dict[str, str] = {}
-        for cell in self.document.findall(nodes.container):
-            receipt = dict(cell.get("cell_metadata") or {}).get("receipt")
-            if receipt and cell.get("nb_element") == "cell_code":
+        for cell in cells_of(self.document):
+            if receipt := cell["cell_metadata"].get("receipt"):
                 _add(cell, receipt)
                 sentences.update(receipt["claims"])
         ticks = [tick for tick in self.document.findall(nodes.raw) if "check" in tick]
@@ -169,9 +165,7 @@ def _keep_together(tick: nodes.raw) -> None:
 
 
 def _add(cell: nodes.container, receipt: Receipt) -> None:
-    parts = cell.findall(nodes.container)
-    shown = (p for p in parts if p.get("nb_element") == "cell_code_source")
-    source = next(shown, None)
+    source = part_of(cell, "source")
     (cell if source is None else source)["ids"].append(check_anchor(receipt["name"]))
     cell.insert(0 if source is None else cell.index(source) + 1, _note(receipt))
 
@@ -192,7 +186,7 @@ def _note(receipt: Receipt) -> nodes.container:
     return box
 
 
-def setup_receipts(app: Sphinx, counts: Callable[[], Counts]) -> None:
+def setup_receipts(app: Sphinx, counts: Callable[[], Counter[str]]) -> None:
     """Put a tick behind each sentence that has a check, and its receipt below that."""
     app.add_role("check", CheckRole())
     app.add_role("no-check", NoCheckRole())

@@ -24,12 +24,14 @@ def _parts(node: nodes.Element, name: str) -> list[nodes.container]:
     return [part for part in containers if part.get("nb_element") == name]
 
 
-def _cells(document: nodes.document) -> list[nodes.container]:
+def cells_of(document: nodes.document) -> list[nodes.container]:
+    """The code cells of a page."""
     return _parts(document, "cell_code")
 
 
-def _output(cell: nodes.container) -> nodes.container | None:
-    return next(iter(_parts(cell, "cell_code_output")), None)
+def part_of(cell: nodes.container, kind: str) -> nodes.container | None:
+    """The first part of a cell that shows its "source" or an "output"; None without."""
+    return next(iter(_parts(cell, f"cell_code_{kind}")), None)
 
 
 # The transforms run in the order of their priorities: a figure has its twin before it
@@ -47,7 +49,7 @@ class MarkedOutputs(SphinxTransform):
     default_priority = 210
 
     def apply(self, **kwargs: Any) -> None:
-        for cell in _cells(self.document):
+        for cell in cells_of(self.document):
             marked = {"tag_measured", "tag_device"} & set(cell["classes"])
             for output in _parts(cell, "cell_code_output"):
                 is_long = re.search(r"\w{10000}", output.astext())
@@ -79,7 +81,7 @@ class DarkTwins(SphinxTransform):
     def apply(self, **kwargs: Any) -> None:
         if self.config.executed_book_figures != "themed":
             return
-        for cell in _cells(self.document):
+        for cell in cells_of(self.document):
             for image in list(cell.findall(nodes.image)):
                 if image["uri"].endswith(".svg"):
                     self._add_twin(image)
@@ -115,9 +117,9 @@ class ProgramBoxes(SphinxTransform):
     default_priority = 212
 
     def apply(self, **kwargs: Any) -> None:
-        for cell in _cells(self.document):
+        for cell in cells_of(self.document):
             metadata = cell["cell_metadata"]
-            source = next(iter(_parts(cell, "cell_code_source")), None)
+            source = part_of(cell, "source")
             if source is not None and metadata.get("program"):
                 cell.insert(cell.index(source) + 1, program_box(metadata["program"]))
             elif source is not None and "no-program" in metadata:
@@ -138,12 +140,12 @@ class RecordTabs(SphinxTransform):
     def apply(self, **kwargs: Any) -> None:
         home: nodes.container | None = None
         tabs: nodes.container | None = None
-        for cell in _cells(self.document):
+        for cell in cells_of(self.document):
             record = cell["cell_metadata"].get("record")
             if record is None:
                 home, tabs = cell, None
                 continue
-            output = _output(cell)
+            output = part_of(cell, "output")
             assert home is not None, "a record follows the cell that it is of"
             assert output is not None, "a record has an output"
             assert cell.parent is not None
@@ -159,7 +161,7 @@ def _set_aside(home: nodes.container, like: nodes.container) -> nodes.container:
     tabs: nodes.container = create_component(
         "tab-set", classes=["sd-tab-set", "records"]
     )
-    own = _output(home)
+    own = part_of(home, "output")
     # The container stays where MyST-NB put it; what it shows moves into the first tab.
     shown = own.children if own is not None else ()
     tabs += _tab(home["cell_metadata"]["device"], shown, checked=True)

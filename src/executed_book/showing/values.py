@@ -1,13 +1,11 @@
 """Values that a run computed, where the text of a page names their expressions."""
 
-from collections.abc import Iterable
-
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxRole
 
-from ..model import Value, ValueResult
+from ..model import Executed
 
 _WAITING = "executed-book-values"
 
@@ -15,12 +13,14 @@ _WAITING = "executed-book-values"
 Waiting = dict[tuple[str, str], list[str]]
 
 
-def line_up(env: BuildEnvironment, values: Iterable[tuple[Value, ValueResult]]) -> None:
-    """Line up the values that the text of the page being read will ask for."""
+def line_up(env: BuildEnvironment, executed: Executed, since: int = 1) -> None:
+    """Line up the values that the page being read will ask for, from this line on."""
     waiting: Waiting = {}
-    for value, result in values:
-        queue = waiting.setdefault((value.role, value.expression), [])
-        queue.append(result.text)
+    for cell, result in executed:
+        for value, computed in zip(cell.values, result.values, strict=True):
+            if value.line >= since:
+                queue = waiting.setdefault((value.role, value.expression), [])
+                queue.append(computed.text)
     env.temp_data[_WAITING] = waiting
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from .. import _table
@@ -122,7 +122,10 @@ def table(view: Lens, seconds: Sequence[float | None] | None) -> Table:
 
     rows = [row(one, own[one]) for one in dict.fromkeys([*own, *shared])]
     rows.sort(key=lambda row: (-(row.seconds or 0.0), -row.flops, -row.bytes))
-    return Table(view.name, tuple(rows), row("total", view.kernels))
+    total = row("total", view.kernels)
+    if seconds is not None:  # in another order, the last digit would be another
+        total = replace(total, seconds=sum(one.seconds or 0.0 for one in rows))
+    return Table(view.name, tuple(rows), total)
 
 
 def _work(eqn: Equation) -> float:

@@ -63,21 +63,26 @@ def test_a_difference_has_its_line_and_what_stands_there():
 @pytest.mark.parametrize(
     ("expected", "got", "found"),
     [
-        ("a\nb\nc\nd", "a\nc\nb\nd", (2, "b\nc", "c\nb")),
-        ("a\na\nb", "a\nb", (2, "a", "")),
-        ("a\nb\nc", "x\nb\ny", (1, "a\nb\nc", "x\nb\ny")),
+        ("a\nb\nc\nd", "a\nc\nb\nd", (2, "b c", "c b")),
+        ("a\na\nb", "a\nb", (2, "a", "(nothing)")),
+        ("a\nb\nc", "x\nb\ny", (1, "a b c", "x b y")),
         ("a\nat <cell 3>:2", "b\nat program.py:12", (1, "a", "b")),
     ],
 )
 def test_a_difference_goes_from_the_first_to_the_last_line(expected, got, found):
-    told = same_output(expected, got)
-    assert (told.line, told.expected, told.got) == found
+    line, wanted, had = found
+    first, *lines = same_output(expected, got).split("\n")
+    assert first == f"output line {line}"
+    assert [text.partition(" | ")[2] for text in lines] == [
+        *wanted.split(" ") * (wanted != "(nothing)"),
+        *had.split(" "),
+    ]
 
 
 def test_texts_of_thousands_of_lines_are_compared_in_a_moment():
     lines = [f"{i} {i * 0.5}" for i in range(5_000)]
     found = same_output("\n".join(lines), "\n".join([*lines[:9], "new", *lines[9:]]))
-    assert (found.line, found.got) == (10, "new")
+    assert found == "output line 10\n  expected | (nothing)\n  got      | new"
 
 
 def test_how_far_numbers_may_be_apart_is_a_matter_of_the_expected_one():

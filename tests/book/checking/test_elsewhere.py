@@ -1,9 +1,12 @@
 """Records of other devices: shown while they hold, left out when they are stale."""
 
 import dataclasses
+import shutil
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from bs4 import BeautifulSoup
 
 from executed_book.checking.elsewhere import recorded_elsewhere, records_of, same_cells
 from executed_book.checking.stored import (
@@ -34,6 +37,7 @@ def recorded_once(tmp_path_factory: pytest.TempPathFactory) -> TinyBook:
         ":tags: [measured]\n:alt: A line\n"
         "import time\nimport matplotlib.pyplot as plt\n"
         "plt.plot([0, time.time()])\nplt.show()\nassert scale",
+        "if jax.default_backend() != 'cpu':\n    print('there', scale)",
     )
     book.chapter(
         "here",
@@ -52,17 +56,31 @@ def recorded(recorded_once: TinyBook, tmp_path: Path) -> TinyBook:
 
 
 def test_a_record_stands_beside_the_pages_own_output_with_its_provenance(recorded):
-    assert "2 cells show a record of Pretend" in recorded.built()
+    stored = recorded.stored("one", "pretend")
+    other = stored.parent.with_name("other-0.9.9") / stored.name
+    other.parent.mkdir()
+    told = stored.read_text().replace("Pretend", "Other")
+    other.write_text(told.replace(version("jax"), "0.9.9"))
+    for figure in stored.parent.glob("*.svg"):
+        shutil.copy(figure, other.parent)
+    assert "3 cells show a record of Other, Pretend" in recorded.built()
     page = recorded.html("one")
-    assert page.count('data-sync-id="pretend"') == 2, "one tab for each cell"
-    assert page.count('data-sync-id="cpu"') == 2
+    for device in ("cpu", "other", "pretend"):
+        assert page.count(f'data-sync-id="{device}"') == 3, "one tab for each cell"
+    tabs = BeautifulSoup(page, "html.parser").select(".records")
+    assert page.count("Other, JAX 0.9.9</label>") == 3
+    assert "; this page itself with JAX " in page
+    assert len(tabs) == 3, "all records of a cell share one set"
+    own, there, _ = tabs[-1].select(".sd-tab-content")
+    assert own.text.strip() == "", "where a cell gives nothing, the open tab is empty"
+    assert own.find_previous("input").has_attr("checked")
+    assert "there 2" in there.text
     assert "2 Pretend" in page
     assert "2 cpu" in page
     where = "Recorded on 1 × Pretend, JAX "
-    assert page.count(where) == 3, "at both cells and in the page's stamp"
-    assert page.count("<img") == 4, "two figures, each with its dark twin"
+    assert page.count(where) == 4, "at its cells and in the page's stamp"
+    assert page.count("<img") == 6, "three figures, each with its dark twin"
     assert "data-sync-id" not in recorded.html("here")
-    stored = recorded.stored("one", "pretend")
     assert sorted(p.name for p in stored.parent.iterdir()) == ["one-4-1.svg", "one.txt"]
 
 
@@ -73,7 +91,7 @@ def test_a_stale_record_is_listed_and_not_shown(recorded):
     output = recorded.built()
     # The second cell needs nothing of the first.
     assert "records are stale and not shown" in output
-    assert "one, 3 cells on Pretend" in output
+    assert "one, 4 cells on Pretend" in output
     assert "2 Pretend" not in recorded.html("one")
 
 

@@ -97,7 +97,7 @@ def told(folder, made, *results, pinned=(), spoilt=()):
 
 @pytest.mark.parametrize(
     "source",
-    ["x = 1  \ny", "if x:\n    \n    y", "x\x0c\ny", "\n\nx\n", "'''a\n\nb'''"],
+    ["", "x = 1  \ny", "if x:\n    \n    y", "x\x0c\ny", "\n\nx\n", "'''a\n\nb'''"],
 )
 def test_any_source_can_be_pinned(tmp_path, source):
     made = chapter(source)
@@ -105,7 +105,9 @@ def test_any_source_can_be_pinned(tmp_path, source):
     assert told(tmp_path, made, gave(shown("1")), pinned=page) == []
 
 
-@pytest.mark.parametrize("output", ["a\rb", "a\n\n\nb", "  a", "| a", "~", "\x0c"])
+@pytest.mark.parametrize(
+    "output", ["a\rb", "a\n\n\nb", "  a", "| a", "~", "\x0c", "\n>>> x\n# end"]
+)
 def test_any_output_can_be_pinned(tmp_path, output):
     made, result = chapter("x"), gave(printed(output))
     page = accepted_page(executed(made, result))

@@ -14,32 +14,9 @@ from executed_book.checking.stored import (
     write_page,
 )
 from executed_book.errors import PageError
-from executed_book.model import Cell, Provenance
+from executed_book.model import Cell
 
 from ..made import GPU, chapter, executed, figure, gave, printed, shown
-
-ACCEPTED = Provenance("cpu", "cpu", 1, "0.12.0", "", "")
-
-
-def stored(source: str, *texts: str, **fields) -> StoredCell:
-    return StoredCell(source, tuple(map(Part, texts)), **fields)
-
-
-def test_accepted_outputs_are_the_same_after_their_file(tmp_path):
-    page = StoredPage(
-        ACCEPTED,
-        (
-            stored("", "{value} x = 1"),
-            stored("a = 1\n\nb = 2"),
-            stored("print('\\n>>> x\\n| y')", "\n>>> x\n| y\n\nz\n# end"),
-            stored("t()", varies=True),
-        ),
-    )
-    path = tmp_path / "part" / "one.txt"
-    write_page(page, path)
-    assert read_outputs(path) == page
-    assert is_accepted(path)
-
 
 WHOLE = [
     *(printed("a\nb\n"), printed("c", "stderr"), shown("1", html="<b>\n1</b>")),

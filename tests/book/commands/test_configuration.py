@@ -18,10 +18,10 @@ def read(root: Path, text: str, *, more: dict[str, object] | None = None, **over
 def test_the_command_line_wins(tmp_path):
     settings: Settings = read(
         tmp_path,
-        "executed_book_folder = 'empty'\nexecuted_book_outputs = 'cells'\n"
+        "nb_execution_in_temp = True\nexecuted_book_outputs = 'cells'\n"
         "executed_book_cache = 'kept'\n",
         more={"cache": tmp_path / "mine", "jobs": 7},
-        executed_book_folder="page",
+        nb_execution_in_temp="0",
         executed_book_outputs="",
     )
     assert (settings.folder, settings.outputs) == ("page", None)
@@ -55,7 +55,11 @@ def test_a_conf_that_cannot_be_read_is_told_at_its_line(
 
 
 @pytest.mark.parametrize(
-    "line", ["nb_execution_timeout = 'ten'", "nb_custom_formats = 3"]
+    "line",
+    [
+        *("nb_execution_timeout = 'ten'", "nb_custom_formats = 3"),
+        *("nb_execution_mode = 'offf'", "nb_execution_mode = True"),
+    ],
 )
 def test_what_myst_nb_would_refuse_is_refused_before_anything_runs(tmp_path, line):
     with pytest.raises(BookError, match=r"conf.py, in an option of MyST-NB: .*must be"):

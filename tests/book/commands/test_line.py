@@ -3,7 +3,6 @@
 import signal
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -24,12 +23,6 @@ def signals(monkeypatch):
 
 def parsed(*arguments):
     return line._parser().parse_args(arguments)
-
-
-def test_defaults_are_those_of_this_repository():
-    options = parsed("build")
-    assert (options.source, options.config) == (Path("docs"), Path("conf"))
-    assert (options.output, options.jobs) == (Path("_build/html"), None)
 
 
 def test_chapters_and_options_may_be_named_several_times():
@@ -62,7 +55,7 @@ def test_settings_are_of_folders_that_are_named_whole(tmp_path, monkeypatch):
     (tmp_path / "conf" / "conf.py").write_text("executed_book_figures = 'svg'")
     options = parsed(
         *("execute", "--cache", "kept", "--jobs", "3", "--only", "a"),
-        *("-D", "executed_book_folder=empty"),
+        *("-D", "nb_execution_in_temp=1"),
     )
     settings = line._settings(options)
     assert settings.source == tmp_path / "docs"

@@ -66,10 +66,6 @@ def test_a_page_in_another_language_is_refused_with_a_way_to_show_it(tmp_path):
     assert len(errors) == 1
 
 
-def test_a_text_that_is_known_is_not_read_from_the_file(tmp_path):
-    path = tmp_path / "gone.md"
-    chapter = read_page(path, Settings(tmp_path, tmp_path), FRONT + "# Known\n").chapter
-    assert chapter is not None
-    assert chapter.title == "Known"
-    [error] = read_page(path, Settings(tmp_path, tmp_path)).errors
+def test_a_page_that_is_gone_is_told(tmp_path):
+    [error] = read_page(tmp_path / "gone.md", Settings(tmp_path, tmp_path)).errors
     assert error.message == "cannot be read: No such file or directory"

@@ -19,6 +19,17 @@ def test_lines_are_the_files():
     assert [s.fence for s in stretches(page, 10)] == [0, 13, 0]
 
 
+@pytest.mark.parametrize("mark", ["\x0b", "\x0c", "\x1c", "\x85", "\u2028"])
+def test_what_ends_lines_elsewhere_ends_none_of_a_page(mark):
+    cells = f"\n\n```{{code-cell}}\nx = '{mark}'\n```\n\n```{{code-cell}}\n:alt: A\n"
+    assert apart(f"A{mark}b.{cells}\ny = '{mark}'\n```\nC.\n") == [
+        ("markdown", f"A{mark}b.", 1),
+        ("code", f"x = '{mark}'", 4),
+        ("code", f"y = '{mark}'", 10),
+        ("markdown", "C.", 12),
+    ]
+
+
 def test_only_a_fence_of_its_own_is_a_cell():
     inside = "- item\n\n  ```{code-cell}\n  x\n  ```\n"
     quoted = "````markdown\n```{code-cell}\nx\n```\n````\n"

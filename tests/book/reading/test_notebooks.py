@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from executed_book.reading.notebooks import NotANotebook, notebook_stretches
+from executed_book.reading.notebooks import NOT_A_NOTEBOOK, notebook_stretches
 
 
 def cell(kind: str, source: str | list[str], **more: Any) -> dict[str, Any]:
@@ -60,6 +60,6 @@ def test_metadata_may_be_deeper_than_any_is_and_empty_cells_are_left_out():
     ],
 )
 def test_what_is_no_notebook(text, words):
-    with pytest.raises(NotANotebook) as caught:
+    with pytest.raises(NOT_A_NOTEBOOK) as caught:
         notebook_stretches(text)
-    assert words in str(caught.value)
+    assert words in f"{type(caught.value).__name__}: {caught.value}"

@@ -68,26 +68,41 @@ def test_the_line_that_begins_with_a_word():
 
 
 @pytest.mark.parametrize(
-    ("metadata", "limit", "platform"),
+    ("metadata", "limit", "platform", "reads"),
     [
-        ({}, None, None),
-        ({"executed_book": {"limit": 2.5}}, 2.5, None),
-        ({"executed_book": {"platform": "cpu"}}, None, "cpu"),
-        ({"mystnb": {"execution_timeout": 7}}, 7, None),
-        ({"mystnb": {"execution_timeout": -1}}, math.inf, None),
-        ({"executed_book": {"limit": 2}, "mystnb": {"execution_timeout": 7}}, 2, None),
-        ({"mystnb": "x"}, None, None),
+        ({}, None, None, None),
+        ({"executed_book": {"limit": 2.5}}, 2.5, None, None),
+        ({"executed_book": {"platform": "cpu"}}, None, "cpu", None),
+        ({"executed_book": {"reads": []}}, None, None, ()),
+        ({"executed_book": {"reads": ["."]}}, None, None, (".",)),
+        ({"mystnb": {"execution_timeout": 7}}, 7, None, None),
+        ({"mystnb": {"execution_timeout": -1}}, math.inf, None, None),
+        (
+            {"executed_book": {"limit": 2}, "mystnb": {"execution_timeout": 7}},
+            2,
+            None,
+            None,
+        ),
+        ({"mystnb": "x"}, None, None, None),
     ],
 )
-def test_how_a_page_asks_to_be_executed(metadata, limit, platform):
+def test_how_a_page_asks_to_be_executed(metadata, limit, platform, reads):
     found, errors = page_options(metadata, "", PAGE)
-    assert (found, errors) == ({"limit": limit, "platform": platform}, [])
+    assert (found, errors) == (
+        {"limit": limit, "platform": platform, "reads": reads},
+        [],
+    )
 
 
 LIMITS = [{"limit": limit} for limit in (0, True, "60", 10**400)]
 
 
-@pytest.mark.parametrize("said", [5, [], *LIMITS, {"limits": 60}, {"platform": "gpu"}])
+READS = [{"reads": names} for names in ("docs", ["no such file"], [3], {"docs": 1})]
+
+
+@pytest.mark.parametrize(
+    "said", [5, [], *LIMITS, {"limits": 60}, {"platform": "gpu"}, *READS]
+)
 def test_what_a_page_may_not_ask(said):
     text = "---\nfile_format: mystnb\nexecuted_book: x\n---\n"
     found, [error] = page_options({"executed_book": said}, text, PAGE)

@@ -29,7 +29,7 @@ def task_of(*cells: str) -> ChapterTask:
 )
 def test_a_chapter_that_does_not_even_begin_is_told_at_its_first_line(status, cause):
     task = task_of("x")
-    worker: Any = SimpleNamespace(last_words=lambda: "")
+    worker: Any = SimpleNamespace(text_below=lambda number: "")
     with task.progress.chapters([task.chapter], {"one"}):
         task.job()
         assert task.ended(worker, status, late=False) is False

@@ -7,7 +7,6 @@ import pytest
 from executed_book.files import digest, file_digest
 from executed_book.running import fingerprint
 from executed_book.running.fingerprint import dependencies, holds
-from executed_book.running.store import NOTHING
 from executed_book.running.surroundings import Uses
 
 
@@ -76,5 +75,5 @@ def test_modules_belong_to_the_distributions_that_python_finds():
 
 def test_what_is_gone_holds_no_more(tmp_path):
     assert file_digest(tmp_path / "gone") is None
-    assert not holds({**NOTHING, "distributions": {"no-such-thing": "1.0"}}, tmp_path)
-    assert not holds({**NOTHING, "files": {"gone": "abc"}}, tmp_path)
+    assert not holds({"distributions": {"no-such-thing": "1.0"}}, tmp_path)
+    assert not holds({"files": {"gone": "abc"}}, tmp_path)

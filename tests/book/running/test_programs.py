@@ -1,12 +1,14 @@
 """Programs run apart, each as the main module of a process of its own."""
 
 import re
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from executed_book.running.programs import ProgramTask
+from executed_book.running.workers import Worker
 
 from ..programs.running import run_programs
 
@@ -88,6 +90,7 @@ def test_what_a_program_did_is_read_from_its_folder(tmp_path):
     (tmp_path / "below-stdout").write_bytes(b"1\xff\n")
     (tmp_path / "raised.json").write_text('"KeyError: 1"')
     worker = SimpleNamespace(folder=tmp_path, wrote_below=lambda: 16_000_000)
+    worker.text_below = partial(Worker.text_below, worker)
     assert not task.may_go_on(worker)
     assert task.ended(worker, None, True) is False
     assert task.ran is not None

@@ -68,14 +68,13 @@ def test_a_chapter_that_runs_again_is_left_again(clock):
     assert [line.split(":")[0] for line in left] == ["  1 chapter left"] * 2
 
 
-def test_steps_are_told_seldom_and_at_the_end(clock):
+def test_a_log_says_seldom_what_holds_now(clock):
     progress = Progress(log := io.StringIO())
-    with progress.steps(3, "programs run") as step:
-        step()
-        clock[0] = 20.0
-        step()
-        step()
-    assert log.getvalue().splitlines() == ["  2/3 programs run", "  3/3 programs run"]
+    progress.show("1/3")
+    clock[0] = 20.0
+    progress.show("2/3")
+    progress.show("3/3")
+    assert log.getvalue() == "2/3\n"
 
 
 class Terminal(io.StringIO):
@@ -94,8 +93,8 @@ def test_a_terminal_rewrites_one_line_and_keeps_what_ended(clock, monkeypatch):
         progress.tick()
         progress.finished("one", 1.0)
         progress.tick()
-    with progress.steps(1, "programs run") as step:
-        step()
+    progress.show("  1/2 programs")
+    progress.note("done")
     shown = [line.split("\r\x1b[K")[1:] for line in log.getvalue().split("\n")]
     assert shown == [
         ["2 chapters: 1 unchanged, 1 to execute (2 cells)"],
@@ -104,5 +103,6 @@ def test_a_terminal_rewrites_one_line_and_keeps_what_ended(clock, monkeypatch):
             *("  1 chapter left: one cell 2/2 (2 s)",),
             "  one       1/2 cells     1.0 s",
         ],
-        ["", "  1/1 programs run", ""],
+        ["", "  1/2 programs", "done"],
+        [],
     ]

@@ -7,7 +7,6 @@ import pytest
 
 from executed_book.model import Cell
 from executed_book.showing.formats import (
-    absolute,
     markdown_of,
     notebook_of_page,
     readable,
@@ -31,6 +30,7 @@ from ..made import chapter, executed, gave, printed, raised, shown
         ("<img class='only-dark' src='d.svg'><p>a</p>", "a"),
         ("<p>a</p><div class='program-holder'>b</div><script>c</script>", "a"),
         ("<div class='ja-lens'>x</div>", "(Here the page has a figure to point at.)"),
+        ("<svg role='img' aria-label='A: hit'><g/></svg>", "(A drawing. A: hit)"),
         ("<p>a</p>\n\n\n\n\n<p>b</p>", "a\n\nb"),
     ],
 )
@@ -65,8 +65,9 @@ def test_code_stands_in_fences_that_hold_it(html, text):
     ],
 )
 def test_addresses_are_whole(address, whole):
-    assert absolute(address, "n/page", "https://s.dev/book/") == whole
-    assert absolute(address, "n/page", "https://s.dev/book") == whole
+    for site in ("https://s.dev/book/", "https://s.dev/book"):
+        made = readable(f'<a href="{address}">a</a>', "n/page", site)
+        assert made.a["href"] == whole
 
 
 def test_without_an_address_what_leads_into_the_site_is_text():
@@ -113,11 +114,6 @@ def test_cells_stand_in_the_text_where_the_page_has_them():
 def test_a_first_cell_says_what_to_install():
     first, _ = taken(written("x"), "x", first="%pip install jax")
     assert first[1] == "# What this notebook needs; run it once.\n%pip install jax"
-
-
-def test_a_drawing_is_told_in_words():
-    drawn = '<svg role="img" aria-label="A call: hit"><text>hit</text></svg>'
-    assert markdown_of(readable(drawn, "a", "")) == "(A drawing. A call: hit)\n"
 
 
 def test_a_cell_that_is_announced_to_raise_lets_the_notebook_go_on():

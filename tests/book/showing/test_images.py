@@ -71,9 +71,3 @@ def test_a_size_that_the_author_gave_stays_and_an_image_of_elsewhere_is_late(set
     body = settled('<img src="a.svg" width="9">', svg=svg('width="1" height="2"'))
     assert body == f'<img src="a.svg" width="9" {LATE}'
     assert LATE in settled('<img src="https://x.dev/b.png">')
-
-
-def test_a_page_without_a_body_has_no_images():
-    context: dict[str, Any] = {}
-    settle_images(None, "search", "search.html", context, None)  # type: ignore[arg-type]
-    assert context == {}

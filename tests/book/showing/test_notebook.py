@@ -8,37 +8,26 @@ import nbformat
 import pytest
 
 from executed_book.book import ExecutedPage
-from executed_book.checking.elsewhere import Record
-from executed_book.model import Cell, Prose, Sentence
-from executed_book.programs.cells import SourceCell
-from executed_book.programs.slicing import Page
+from executed_book.model import Cell, Prose
 from executed_book.programs.snippets import Snippets
-from executed_book.programs.text import Programs
 from executed_book.showing.notebook import notebook_of, stored_notebook
 
-from ..made import GPU, chapter, executed, gave, printed, shown
+from ..made import chapter, executed, gave, printed, shown
 
 PARTS = (
     Prose("# One", 4),
-    Cell(1, "x = 1\nx", 8, check="odd", tags=frozenset({"check"})),
+    Cell(1, "x = 1\nx", 8),
     Prose("raw", 12, kind="raw", options={"format": "html"}),
     Cell(2, "!ls", 20),
 )
-CHAPTER = chapter(
-    parts=PARTS,
-    metadata={"title": "T", "kernelspec": {"name": "other"}},
-    sentences=(Sentence("S.", 4, ("odd",)),),
-)
-
-
+METADATA = {"title": "T", "kernelspec": {"name": "other"}}
 VALUE = {**shown("1"), "execution_count": 1}
 
 
-def page(**fields: Any) -> ExecutedPage:
-    made = Programs(Page([SourceCell("x = 1\nx")]), "# Header").of(0)
-    snippets = Snippets([made, None], fields.pop("reasons", {}))
-    ran = executed(CHAPTER, gave(VALUE), gave(printed("a\n")))
-    return ExecutedPage(ran, snippets, **fields)
+def page() -> ExecutedPage:
+    made = chapter(parts=PARTS, metadata=METADATA)
+    ran = executed(made, gave(VALUE), gave(printed("a\n")))
+    return ExecutedPage(ran, Snippets([None, None]))
 
 
 def cells(made: dict[str, Any]) -> list[tuple[str, str]]:
@@ -66,27 +55,9 @@ def test_a_page_that_asks_myst_nb_to_execute_it_is_executed_once():
     asked = {"mystnb": {"execution_mode": "force", "remove_code_source": True}}
     shown = page()
     chapter = replace(shown.executed.chapter, metadata=asked)
-    metadata = notebook_of(shown.with_text(chapter))["metadata"]
+    executed = replace(shown.executed, chapter=chapter)
+    metadata = notebook_of(replace(shown, executed=executed))["metadata"]
     assert metadata["mystnb"] == {"execution_mode": "off", "remove_code_source": True}
-
-
-def test_programs_receipts_and_reasons_travel_with_their_cells():
-    _, first, _, second = notebook_of(page(reasons={1: "no faithful"}))["cells"]
-    assert first["metadata"]["program"].startswith("# Header")
-    assert first["metadata"]["receipt"]["claims"] == [("claim-odd", "S.")]
-    assert second["metadata"]["program"] is None
-    assert second["metadata"]["no-program"] == "no faithful"
-    assert "receipt" not in second["metadata"]
-
-
-def test_a_record_is_a_cell_of_its_own_below_its_cell():
-    record = Record(GPU, [printed("2\n")])
-    made = notebook_of(page(records={1: [record]}))["cells"]
-    assert [cell["outputs"] for cell in made if cell["cell_type"] == "code"] == [
-        *([VALUE], [printed("2\n")], [printed("a\n")])
-    ]
-    said = made[2]["metadata"]["record"]
-    assert (said["label"], made[2]["metadata"]["program"]) == ("NVIDIA H200", None)
 
 
 @pytest.mark.parametrize(

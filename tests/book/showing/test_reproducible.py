@@ -1,12 +1,9 @@
-"""What makes a second build give the bytes of the first."""
+"""What makes a second build give the bytes of the first: see `test_determinism`."""
 
 from types import SimpleNamespace
 from typing import Any
 
-from executed_book.showing.reproducible import (
-    complete_search_index,
-    copy_notebook_styles,
-)
+from executed_book.showing.reproducible import complete_search_index
 
 
 def app(indexer: Any, entries: dict[str, list[Any]]) -> Any:
@@ -26,6 +23,7 @@ def test_the_index_is_what_it_would_be_if_all_pages_were_written_now():
         "a": [
             ("pair", "one; two", "id-2", "main", None),
             ("see", "x; y", "", "", None),
+            ("odd", "no such kind", "", "", None),
         ],
     }
     assert list(complete_search_index(app(indexer, entries))) == []
@@ -33,18 +31,3 @@ def test_the_index_is_what_it_would_be_if_all_pages_were_written_now():
     assert list(indexer._index_entries) == ["a", "b"]
     words = [("one", "id-2", "main"), ("two", "id-2", "main"), ("x", "", "")]
     assert indexer._index_entries["a"] == words
-
-
-def test_an_entry_that_sphinx_cannot_split_is_left_out_and_no_index_is_fine():
-    indexer = SimpleNamespace(_index_entries={})
-    complete_search_index(app(indexer, {"a": [("odd", "x", "", "", None)]}))
-    assert indexer._index_entries == {"a": []}
-    complete_search_index(app(None, {}))
-
-
-def test_the_styles_are_there_before_any_page_is_written(tmp_path):
-    builder = SimpleNamespace(format="html", outdir=tmp_path)
-    made: Any = SimpleNamespace(outdir=tmp_path, builder=builder)
-    copy_notebook_styles(made)
-    [sheet] = (tmp_path / "_static").glob("*.css")
-    assert sheet.name.startswith("mystnb.")
