@@ -18,11 +18,11 @@ RULES = {
 #: What of that another width or another theme may change.
 OF_LAYOUT = {"runOnly": ["color-contrast", "scrollable-region-focusable"]}
 
-# The links in a text that have no line, other than the ticks.
-BARE = """() => [...document.querySelectorAll("article :is(p, li, td, dd) a")]
+# The links in a paragraph that have no line, other than the ticks.
+BARE = """() => [...document.querySelectorAll("article p a:not(.receipt)")]
   .filter((link) => {
-    const text = link.closest("p, li, td, dd").innerText.trim();
-    return !link.matches(".receipt") && link.checkVisibility()
+    const text = link.closest("p").innerText.trim();
+    return link.checkVisibility()
       && text.length > link.innerText.trim().length
       && !getComputedStyle(link).textDecorationLine.includes("underline");
   })
