@@ -2,12 +2,9 @@
 
 import subprocess
 import sys
-from collections import Counter
 
 import pytest
 from bs4 import BeautifulSoup, Tag
-
-from executed_book.showing.receipts import CountRole
 
 from ..conftest import TinyBook, new_book
 
@@ -147,12 +144,6 @@ def test_a_stamp_says_when_where_and_how_long_and_what_was_not_recorded(page):
     assert said.startswith(f"Executed {when} on cpu with JAX ")
     end = f", in {seconds}. No accelerator has been recorded for this page yet."
     assert said.endswith(end)
-
-
-def test_counts_have_their_thousands_apart():
-    role = CountRole(lambda: Counter(sentences=1234))
-    role.text = "sentences"
-    assert role.run()[0][0].astext() == "1,234"
 
 
 def test_rendering_imports_nothing_that_executes():
