@@ -51,7 +51,6 @@ OFFERING: dict[str, tuple[Any, Literal["env", "html"]]] = {
     "offer_also": ({}, "html"),
 }
 
-
 #: What MyST-NB's `execution_mode` may be: `off` runs no page, and any other each page.
 MODES = ("off", "auto", "force", "cache", "inline")
 
@@ -276,8 +275,8 @@ def settings_of(
             f"conf.py: {', '.join(other)} in nb_custom_formats or source_suffix; only"
             " .md and .ipynb run\n    → convert these pages with jupytext"
         )
-    mode = get("nb_execution_mode") or "auto"
-    if mode not in MODES:  # MyST-NB asks only what conf.py says
+    mode = get("nb_execution_mode")
+    if mode not in (None, "", *MODES):  # MyST-NB asks only what conf.py says
         raise BookError(
             f"conf.py: nb_execution_mode is {mode!r}\n"
             f"    → it is one of {', '.join(MODES)}"

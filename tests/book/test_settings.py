@@ -98,7 +98,7 @@ def test_a_limit_of_myst_nb_holds_unless_ours_is_set(tmp_path, options, seconds)
     assert from_conf(tmp_path, **options).cell_seconds == seconds
 
 
-@pytest.mark.parametrize("mode", ["offf", "OFF", True])
+@pytest.mark.parametrize("mode", ["offf", "OFF", True, False])
 def test_another_mode_than_those_of_myst_nb_is_refused(tmp_path, mode):
     with pytest.raises(BookError, match=r"nb_execution_mode is .*\n.*one of off, auto"):
         from_conf(tmp_path, nb_execution_mode=mode)

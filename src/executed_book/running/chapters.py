@@ -18,10 +18,7 @@ from .pool import Task
 from .processes import memory_of
 from .progress import Progress
 from .surroundings import Uses
-from .workers import Job, Worker
-
-#: How much of a dead worker's last words is told (characters).
-_LAST_WORDS = 1500
+from .workers import SAID_AT_MOST, Job, Worker
 
 
 @dataclass(frozen=True)
@@ -140,7 +137,7 @@ class ChapterTask(Task):
     # -- what ended a chapter before its end
 
     def _error(self, worker: Worker, status: int | None, late: bool) -> PageError:
-        stderr = worker.text_below(2)[-_LAST_WORDS:].strip()
+        stderr = worker.text_below(2)[-SAID_AT_MOST:].strip()
         if self._broken:
             return self._at_cell("broke the process that runs it", detail=self._broken)
         if self._too_much:

@@ -41,8 +41,8 @@ _COLORS = frozenset({"FORCE_COLOR", "CLICOLOR_FORCE", "PY_COLORS"})
 #: What the process says that workers are forked from, in the run's folder.
 LOG = "server.log"
 
-#: How much of what a dead server said last is told (characters).
-_LAST_WORDS = 1500
+#: How much an error repeats of what a dead process said (characters, from the end).
+SAID_AT_MOST = 1500
 
 
 def worker_environment(variables: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -201,7 +201,7 @@ class Workers:
             )
         text = (self._run / LOG).read_text("utf-8", "replace").strip()
         # Of a traceback, what is below its last indented line.
-        said = re.split(r"(?m)^ .*\n", text)[-1][-_LAST_WORDS:]
+        said = re.split(r"(?m)^ .*\n", text)[-1][-SAID_AT_MOST:]
         answer = said or "it ended without a word"
         return f"Python cannot import what chapters need:\n{answer}"
 

@@ -24,9 +24,17 @@ def test_what_is_kept_is_found_with_its_seal(store):
     assert store.save("a/b", KEY, {"text": "other"}) != seal
 
 
-def test_an_entry_whose_seal_is_not_of_its_content_is_not_there(store):
-    store.save("a", KEY, {})
-    store.path("a", KEY).write_bytes(b"x\n{}")
+@pytest.mark.parametrize("damage", [b"", b"x\n{}", b"\xff\xfe", None])
+def test_what_is_not_whole_is_not_there(store, damage):
+    store.save("a", KEY, {"text": "long enough"})
+    path = store.path("a", KEY)
+    path.write_bytes(path.read_bytes()[:-3] if damage is None else damage)
+    assert store.load("a", KEY) is None
+
+
+@pytest.mark.parametrize("depends", [[], {"files": 3}, {"modules": {"a": "1"}}])
+def test_an_entry_of_another_form_does_not_hold(store, depends):
+    store.save("a", KEY, {"depends": depends})
     assert store.load("a", KEY) is None
 
 
