@@ -24,14 +24,7 @@ from ..model import Chapter
 from ..reading.chapters import read_page
 from ..reading.pages import find_pages
 from ..running.progress import Progress
-from ..settings import (
-    OFFERING,
-    OPTIONS,
-    PREFIX,
-    Settings,
-    check_options,
-    settings_of,
-)
+from ..settings import OFFERING, OPTIONS, PREFIX, Settings, check_options, settings_of
 from .images import setup_images
 from .notebook import Notebook, notebook_of, stored_notebook, unexecuted_notebook
 from .receipts import setup_receipts
@@ -43,6 +36,12 @@ from .values import line_up, setup_values
 #: What a page was made of: the time of its file, the seal of its run if it has one, and
 #: the counts over the book if it quotes one.
 Seal = tuple[int, str | None, Counter[str] | None]
+
+#: What the theme's own entries are, which it names by an ending alone.
+_PLAINLY = {
+    "download-source-button": "Source of this page",
+    "download-pdf-button": "Print, or save as PDF",
+}
 
 
 class Showing:
@@ -146,15 +145,15 @@ class Showing:
                     }
                     for text, path in offered.items()
                 ]
-                _name_plainly(group["buttons"])
+                for button in group["buttons"]:
+                    button["text"] = _PLAINLY.get(button.get("label"), button["text"])
 
     def _write_downloads(
         self, app: Sphinx, docname: str, body: str | None
     ) -> dict[str, str]:
         """Write what a reader takes of a page: the files, by what they are called."""
-        if body is None or docname not in app.env.found_docs:
-            return {}
-        if app.builder.name == "epub":  # it is taken away whole
+        is_whole = app.builder.name == "epub"  # it is taken away as it is
+        if is_whole or body is None or docname not in app.env.found_docs:
             return {}
         from .formats import markdown_of, notebook_of_page, readable  # slow to import
 
@@ -166,16 +165,13 @@ class Showing:
         if page is not None:
             files = {"Notebook (.ipynb)": f"_downloads/{docname}.ipynb", **files}
             beside = self._needed(page, "offer_also")
-            first = self._install_line(page)
+            line = self._setting("install_line")
+            also = self._needed(page, "install_also") if line else []
+            first = " ".join([line, *also])
             texts.insert(0, notebook_of_page(page.executed, readable_page, first))
         for path, text in zip(files.values(), texts, strict=True):
             write_whole(Path(app.outdir, path), text)
         return files | {f"{name} (to install)": f"_downloads/{name}" for name in beside}
-
-    def _install_line(self, page: ExecutedPage) -> str:
-        """The line that installs what a notebook needs, with what its page imports."""
-        line = self._setting("install_line")
-        return " ".join([line, *self._needed(page, "install_also")]) if line else ""
 
     def _needed(self, page: ExecutedPage, setting: str) -> list[str]:
         """What a setting has for the modules that a page imports."""
@@ -286,16 +282,6 @@ def _end(error: Exception | str) -> NoReturn:
     """End the build in one error; one that is raised, Sphinx shows as a traceback."""
     logging.getLogger(__name__).error("%s", error)
     sys.exit(2)
-
-
-def _name_plainly(buttons: list[dict[str, Any]]) -> None:
-    """Say what the theme's own entries are, which it names by an ending alone."""
-    names = {
-        "download-source-button": "Source of this page",
-        "download-pdf-button": "Print, or save as PDF",
-    }
-    for button in buttons:
-        button["text"] = names.get(button.get("label", ""), button["text"])
 
 
 def setup_extension(app: Sphinx) -> None:

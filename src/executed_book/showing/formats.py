@@ -17,7 +17,7 @@ from markdownify import MarkdownConverter
 from nbformat import NotebookNode, from_dict
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from ..model import Cell, CellResult, Executed, Output
+from ..model import Cell, CellResult, Executed
 from ..programs.snippets import raised
 
 #: What is on a page and says nothing on paper.
@@ -124,7 +124,12 @@ def notebook_of_page(executed: Executed, page: BeautifulSoup, first: str) -> str
         first: a line of installation for a first cell; none where it is empty.
     """
     code = [_code_cell(cell, result) for cell, result in executed]
-    cells = [*_installing(first), *_in_page_order(code, page)]
+    cells = list(_in_page_order(code, page))
+    if first:
+        beside = re.findall(r"(?<= \./)\S+", first)
+        wheels = [f"# Put {name} beside it: the same menu has it." for name in beside]
+        lines = ["# What this notebook needs; run it once.", *wheels, first]
+        cells.insert(0, new_code_cell("\n".join(lines)))
     for nth, cell in enumerate(cells):
         cell["id"] = f"part-{nth}"
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
@@ -140,26 +145,12 @@ def _code_cell(cell: Cell, result: CellResult) -> NotebookNode:
         "" if cell.is_skipped else cell.source.strip("\n"),
         execution_count=cell.number,
         metadata={"tags": tags} if tags else {},
-        outputs=[from_dict(_numbered(o, cell.number)) for o in result.outputs],
+        outputs=list(map(from_dict, result.outputs)),
     )
+    for output in made["outputs"]:
+        if output["output_type"] == "execute_result":
+            output["execution_count"] = cell.number
     return made
-
-
-def _numbered(output: Output, number: int) -> Output:
-    if output["output_type"] == "execute_result":
-        return {**output, "execution_count": number}
-    return output
-
-
-def _installing(first: str) -> list[NotebookNode]:
-    if not first:
-        return []
-    beside = re.findall(r"(?<= \./)\S+", first)
-    wheels = "".join(
-        f"# Put {name} beside it: the same menu has it.\n" for name in beside
-    )
-    source = f"# What this notebook needs; run it once.\n{wheels}{first}"
-    return [new_code_cell(source)]
 
 
 def _in_page_order(
