@@ -17,7 +17,7 @@ from markdownify import MarkdownConverter
 from nbformat import NotebookNode, from_dict
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from ..model import Cell, CellResult, Executed
+from ..model import Cell, CellResult, Executed, Output
 from ..programs.snippets import raised
 
 #: What is on a page and says nothing on paper.
@@ -145,12 +145,15 @@ def _code_cell(cell: Cell, result: CellResult) -> NotebookNode:
         "" if cell.is_skipped else cell.source.strip("\n"),
         execution_count=cell.number,
         metadata={"tags": tags} if tags else {},
-        outputs=list(map(from_dict, result.outputs)),
+        outputs=[from_dict(_numbered(o, cell.number)) for o in result.outputs],
     )
-    for output in made["outputs"]:
-        if output["output_type"] == "execute_result":
-            output["execution_count"] = cell.number
     return made
+
+
+def _numbered(output: Output, number: int) -> Output:
+    if output["output_type"] == "execute_result":
+        return {**output, "execution_count": number}
+    return output
 
 
 def _in_page_order(
