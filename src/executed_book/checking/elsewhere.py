@@ -93,15 +93,12 @@ def same_cells(
     """
     pairs = list(same_sources([cell.source for cell in stored], sources))
     then, now = {i + 1 for i, _ in pairs}, {j + 1 for _, j in pairs}
-    is_whole = len(stored) == len(sources) == len(pairs)
     needed = [
         frozenset(range(1, i + 1)) if cell.needs is None else cell.needs
         for i, cell in enumerate(stored)
     ]
     return {
-        j + 1: stored[i]
-        for i, j in pairs
-        if is_whole or (needed[i] <= then and needs(j + 1) <= now)
+        j + 1: stored[i] for i, j in pairs if needed[i] <= then and needs(j + 1) <= now
     }
 
 

@@ -50,7 +50,8 @@ class Showing:
     def __init__(self, app: Sphinx) -> None:
         self.app = app
         self.book: Book | None = None
-        self.mode = ""
+        #: What we set, as the book has it.
+        self.before: dict[str, Any] = {}
         app.executed_book = self  # type: ignore[attr-defined]
 
     @classmethod
@@ -72,9 +73,12 @@ class Showing:
 
     def read_through_us(self, app: Sphinx, config: Config) -> None:
         """Have MyST-NB render the notebooks that our parser makes, and run nothing."""
-        self.mode, config.nb_execution_mode = config.nb_execution_mode, "off"
+        names = "nb_execution_mode", "nb_custom_formats"
+        self.before = {name: config[name] for name in names}
+        # MyST-NB reads `.ipynb` in this way as long as no book says another.
         as_notebook = ["myst_nb.core.read.standard_nb_read", {}, False]
-        config.nb_custom_formats = {".md": as_notebook, ".ipynb": as_notebook}
+        config.nb_execution_mode = "off"
+        config.nb_custom_formats = {".md": as_notebook}
 
     def add_static_files(self, app: Sphinx) -> None:
         """Let Sphinx copy our script and stylesheet beside the theme's."""
@@ -270,9 +274,7 @@ def _settings(app: Sphinx) -> Settings:
     """How the book is read and executed, as Sphinx's configuration says."""
 
     def get(name: str) -> Any:
-        if name == "nb_execution_mode":  # as the book has it, before we set it
-            return Showing.of(app).mode
-        return getattr(app.config, name, None)
+        return Showing.of(app).before.get(name, getattr(app.config, name, None))
 
     source, cache = Path(app.srcdir), Path(app.outdir).parent / "cache"
     return settings_of(get, source, Path(app.confdir), cache)

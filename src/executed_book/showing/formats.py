@@ -181,4 +181,4 @@ def _in_page_order(
         if text.strip():
             yield new_markdown_cell(text.strip("\n"))
         yield from code[done : int(number) + 1]
-        done = max(done, int(number) + 1)
+        done = int(number) + 1
