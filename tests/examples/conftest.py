@@ -24,6 +24,9 @@ __all__ = ["compiled"]
 #: When a program counts as hanging (seconds): a busy machine is thirty times slower.
 HANGS = 3600.0
 
+#: Products as small as these take longest with a thread for each core.
+ENVIRONMENT = {"JAX_PLATFORMS": "cpu", "OPENBLAS_NUM_THREADS": "1"}
+
 # Each is a whole program that trains, stops, goes on, and shows that it works.
 SYSTEMS = [
     *("train_convnet", "three_libraries", "lora", "diffusion"),
@@ -69,7 +72,7 @@ def program(name: str, folder: Path, *options: str) -> subprocess.Popen:
     return subprocess.Popen(
         [sys.executable, str(EXAMPLES / f"{name}.py"), *options],
         cwd=folder,
-        env={**os.environ, "JAX_PLATFORMS": "cpu", "MPLBACKEND": "agg", **compiled()},
+        env={**os.environ, **ENVIRONMENT, "MPLBACKEND": "agg", **compiled()},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
