@@ -167,7 +167,7 @@ def show(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     if sum(times):
         total = 5 * round(sum(times) / 5)
         chapters = counted(len([t for t in times if t]), "chapter")
-        said = f"{chapters}, about {total} minutes"
+        said = f"{chapters}, about {total} minutes to read"
         title.parent.insert(place, nodes.paragraph("", said, classes=["minutes"]))
     if folder in DRAWINGS:
         title.parent.insert(place, drawing(folder))

@@ -143,9 +143,11 @@
 
     /* Entries whose message the text is, the likeliest first. */
     find(text) {
-      const head = text.trim().split("\n").findLast((line) => CLASS.test(line)) ?? text;
+      // The first line with a class below the frames: a message may end with another.
+      const last = text.split("Traceback (most recent").at(-1);
+      const head = last.split("\n").find((line) => CLASS.test(line)) ?? text;
       const kind = CLASS.exec(head)?.[1] ?? null;
-      const tokens = said(kind ? text.slice(text.indexOf(head)) : text);
+      const tokens = said(kind ? last.slice(last.indexOf(head)) : text);
       if (!kind && tokens.length < 3) return [];
       const given = new Set([...tokens, ...pairs(tokens)]);
       const found = [];

@@ -155,11 +155,12 @@ def _with_more(text: str, count: int) -> str:
         return text
     head, mark, entry = text.partition("ENTRY ")
     lines = entry.split("\n")
-    at = next(i for i, line in enumerate(lines) if "parameter(0)" in line)
-    name, _, shape = lines[at].strip().partition(" = ")
+    parameter = next(line for line in lines if "parameter(0)" in line)
+    name, _, shape = parameter.strip().partition(" = ")
     kind = shape.split(" ")[0]
     more = [f"  %pretended.{i} = {kind} copy({name})" for i in range(count)]
-    return head + mark + "\n".join([*lines[: at + 1], *more, *lines[at + 1 :]])
+    end = lines.index("}")  # after all others, so that these keep their numbers
+    return head + mark + "\n".join([*lines[:end], *more, *lines[end:]])
 
 
 def _speak(jax: Any, how: dict[str, Any], function: str) -> None:

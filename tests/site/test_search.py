@@ -65,11 +65,18 @@ def in_older_words(message: str) -> str:
     return re.sub(r"\b((?:float|int|bool)\d*\[[\d,]*\])", r"ShapedArray(\1)", message)
 
 
+def in_a_traceback(message: str) -> str:
+    """Raised while another was handled, and quoting a third, as JAX does."""
+    frames = 'Traceback (most recent call last):\n  File "a.py", line 3\n    f(x)\n'
+    first, third = "KeyError: 'a'", "TypeError: unhashable type: 'list'"
+    return f"{frames}{first}\n\nDuring it:\n\n{frames}{message}\n{third}"
+
+
 @pytest.mark.parametrize(
     "change",
     [
-        *(str, with_its_module, with_other_numbers),
-        *(with_other_dtypes, with_an_address, in_older_words),
+        *(str, with_its_module, with_other_numbers, with_other_dtypes),
+        *(with_an_address, in_older_words, in_a_traceback),
     ],
 )
 def test_each_message_finds_its_entry_first(finder: Page, change):
