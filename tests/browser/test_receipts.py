@@ -6,7 +6,7 @@ PANEL = ".receipt-panel"
 
 
 def test_a_tick_shows_its_check_on_hovering_and_lets_it_go(visit):
-    opened = visit("receipts.html")
+    opened = visit("receipts.html", width=700)
     page = opened.page
     page.hover("#claim-odd-numbers")
     panel = page.locator(PANEL)
@@ -16,7 +16,7 @@ def test_a_tick_shows_its_check_on_hovering_and_lets_it_go(visit):
     expect(panel).not_to_contain_text("It holds:")
     panel.hover()
     page.wait_for_timeout(400)
-    expect(panel).to_be_visible()
+    expect(panel).to_be_in_viewport(ratio=1)
     page.mouse.move(5, 700)
     expect(panel).to_have_count(0)
     assert opened.errors == []
