@@ -14,12 +14,7 @@ from sphinx.util.matching import Matcher
 
 from .checking.elsewhere import Record, recorded_elsewhere, records_of
 from .checking.pins import check_pins
-from .checking.receipts import (
-    check_failing,
-    check_names,
-    count_claims,
-    unbound,
-)
+from .checking.receipts import check_failing, check_names, count_claims, unbound
 from .checking.rules import check_run, failed, may_be_noise
 from .errors import BookError, PageError, counted
 from .files import digest

@@ -239,16 +239,12 @@ class Executed:
         return zip(self.chapter.cells, self.run.results, strict=False)
 
 
-#: A dataclass of this module in JSON.
-Plain = dict[str, Any]
-
-
 def to_plain(item: Any) -> Any:
     """A dataclass as plain data, for JSON."""
     return dataclasses.asdict(item)
 
 
-def result_from(plain: Plain) -> CellResult:
+def result_from(plain: dict[str, Any]) -> CellResult:
     """The inverse of `to_plain` for what a cell gave."""
     failure = plain["failure"]
     if failure is not None:
@@ -261,7 +257,7 @@ def result_from(plain: Plain) -> CellResult:
     return CellResult(**{**plain, **made})
 
 
-def run_from(plain: Plain, seal: str = "") -> Run:
+def run_from(plain: dict[str, Any], seal: str = "") -> Run:
     """The inverse of `to_plain` for a run; `seal` is that of its content.
 
     Raises:

@@ -11,9 +11,7 @@ its first build ends with a second command that leaves out the pages it refused.
 seconds are those of all processes that a command starts; load changes them less.
 
 Then the programs of the pages are run one by one. Those of the quickest pages come
-first, until `--verify-seconds` have passed. `--programs-only` runs the programs anew of
-a book that is kept, and leaves the rest of what is kept as it is. With `--work` a later
-call goes on where an earlier one stopped.
+first, until `--verify-seconds` have passed.
 """
 
 import argparse
@@ -138,11 +136,8 @@ def git(repository: Path, *arguments: str) -> str:
 
 
 def place(options: argparse.Namespace, folder: Path, more: str) -> Place:
-    """The book as its repository holds it, with what `conf.py` says besides.
-
-    A folder that is there already is of an earlier part, whose runs are kept.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
+    """The book as its repository holds it, with what `conf.py` says besides."""
+    folder.mkdir(parents=True)
     archive = folder / "book.tar"
     git(options.repository, "archive", "-o", str(archive), options.commit)
     shutil.unpack_archive(archive, folder, filter="data")
@@ -365,23 +360,6 @@ def why_refused(books: dict[str, dict[str, Any]]) -> str:
     return text_of(rows)
 
 
-def programs_anew(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
-    """What is kept of a book, with what its programs give now."""
-    kept: dict[str, Any] = json.loads(options.keep.read_text())
-    options.commit = kept["commit"]
-    options.leave_out += [*kept["left out"], *kept["refused"]]
-    mine = place(options, folder / "ours", OURS)
-    first = must(mine.ours("build"))
-    print(first.text, flush=True)
-    seconds = seconds_of_pages(first)
-    names = set(built(mine.folder, options.source)) - set(options.leave_out)
-    pages = {name: seconds.get(name, 0.0) for name in sorted(names)}
-    programs = verified(mine, pages, options.verify_seconds)
-    programs["executed_book at"] = git(ROOT, "rev-parse", "HEAD")
-    programs["of"] = kept["programs"]["of"]
-    return {**kept, "programs": programs}
-
-
 def keep(path: Path, found: dict[str, Any]) -> None:
     """Keep what was found of one book, and write the tables of all anew."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -410,16 +388,10 @@ def main(arguments: list[str] | None = None) -> None:
     )
     parser.add_argument("--commit", default="HEAD")
     parser.add_argument("--verify-seconds", type=float, default=1500)
-    parser.add_argument("--programs-only", action="store_true")
-    parser.add_argument("--work", type=Path, help="where their runs are kept")
     parser.add_argument("--keep", type=Path, required=True)
     options = parser.parse_args(arguments)
     options.commit = git(options.repository, "rev-parse", options.commit)
-    if options.programs_only and options.work:
-        return keep(options.keep, programs_anew(options, options.work))
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
-        if options.programs_only:
-            return keep(options.keep, programs_anew(options, Path(name)))
         found, mine = timed(options, Path(name))
         versions = json.loads(must(mine.run("-c", VERSIONS)).text)
         pages = found.pop("seconds of pages")

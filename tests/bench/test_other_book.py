@@ -65,11 +65,6 @@ def test_what_is_kept_of_a_book(repository, tmp_path):
     assert (programs["pages"], programs["of"]) == (4, 4)
     assert (programs["held"], programs["needs files"]) == (4, 1)
     assert (programs["hold beside their files"], programs["offered"]) == (1, 5)
-    arguments = [str(repository), str(conf), *options, f"--keep={kept}"]
-    main([*arguments, "--programs-only", f"--work={tmp_path / 'work'}"])
-    again = json.loads(kept.read_text())["programs"]
-    numbers = ("pages", "of", "held", "needs files", "offered")
-    assert [again[n] for n in numbers] == [programs[n] for n in numbers]
     for kind in ("seconds", "CPU seconds"):
         for seconds in found[kind].values():
             assert all(value > 0 for value in seconds.values())

@@ -188,9 +188,14 @@ def test_sphinx_says_what_failed_and_of_pages_left_out_nothing(
     book.done("build", left_out)
 
 
+def custom_format(book: TinyBook) -> None:
+    book.configure("nb_custom_formats = {'.Rmd': ['jupytext.reads', {}]}")
+
+
 SPOILT = {
     "links": (links_into_itself, "docs/again:1: a link to a folder that it lies in"),
     "deep": (deep_metadata, "deep.ipynb: its data, metadata or outputs are nested too"),
+    "format": (custom_format, ".Rmd in nb_custom_formats or source_suffix; only .md"),
     "list": (write("left.ipynb", b"[]"), "left.ipynb: not a notebook"),
 }
 

@@ -7,7 +7,7 @@ import pytest
 
 from executed_book.programs.cells import SourceCell
 from executed_book.programs.slicing import Page
-from executed_book.programs.text import Programs, header, sets_environment
+from executed_book.programs.text import Programs, sets_environment
 
 from .programs import harness
 from .programs.running import run_programs
@@ -22,7 +22,7 @@ FOLDER = Path(__file__).parent / "pages"
 PAGES = {
     p.stem: harness.read_cells(p.read_text()) for p in sorted(FOLDER.glob("*.txt"))
 }
-HEADER = header("https://example.org/page.html", "0.12.0")
+HEADER = "# https://example.org/page.html, run with JAX 0.12.0"
 
 # Types a program at the classic prompt, line by line.
 PROMPT = """

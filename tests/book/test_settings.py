@@ -78,7 +78,7 @@ def test_an_option_may_be_text_as_a_command_line_gives_it(tmp_path, name, text, 
 
 
 def test_pages_of_another_format_are_refused_and_not_left_out(tmp_path):
-    formats = {".Rmd": ["jupytext.reads", {"fmt": "Rmd"}], ".md": "a.reader"}
+    formats = {".Rmd": ["jupytext.reads", {"fmt": "Rmd"}], ".ipynb": "a.reader"}
     with pytest.raises(BookError, match=r"\.Rmd in nb_custom_formats .*; only"):
         from_conf(tmp_path, nb_custom_formats=formats)
 

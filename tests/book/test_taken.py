@@ -14,11 +14,15 @@ def test_a_notebook_opens_in_colab_and_installs_what_it_imports(book):
     book.configure(OPTIONS)
     book.index("part/one", "plain")
     book.page("plain", "# Plain\n")
-    book.chapter("part/one", "import collections.abc\nstring = 1\nprint('a')")
+    book.chapter(
+        "part/one",
+        "import collections.abc\nimport stringprep  # import string\nprint('a')",
+    )
     book.built()
     address = "https://colab.example/github/someone/book/blob/notebooks/part/one.ipynb"
     page, plain = book.html("part/one"), book.html("plain")
     assert f'href="{address}"' in page
+    assert page.index(address) < page.index("_downloads")
     for name in ("one.ipynb", "one.md"):
         assert f'href="../_downloads/part/{name}"' in page
     assert 'href="./_downloads/plain.md"' in plain

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ..book.programs.running import compiled
+from ..book.programs.running import as_settings, compiled
 from . import figures
 from .figures import EXAMPLES
 
@@ -23,6 +23,9 @@ __all__ = ["compiled"]
 
 #: When a program counts as hanging (seconds): a busy machine is thirty times slower.
 HANGS = 3600.0
+
+#: Products as small as these take longest with a thread for each core.
+ENVIRONMENT = {"JAX_PLATFORMS": "cpu", "OPENBLAS_NUM_THREADS": "1"}
 
 # Each is a whole program that trains, stops, goes on, and shows that it works.
 SYSTEMS = [
@@ -48,19 +51,28 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True, scope="module")
-def usual_promotion() -> Iterator[None]:
-    """JAX's usual rules for dtypes: Optax multiplies floats by integers."""
+def usual_settings() -> Iterator[None]:
+    """JAX's usual rules for dtypes: Optax multiplies floats by integers.
+
+    JAX keeps what it compiles here or in a program that is started, for both.
+    """
     import jax
 
+    kept = as_settings(compiled())
+    before = {name: jax.config._read(name) for name in kept}
+    for name, value in kept.items():
+        jax.config.update(name, value)
     with jax.numpy_dtype_promotion("standard"):
         yield
+    for name, value in before.items():
+        jax.config.update(name, value)
 
 
 def program(name: str, folder: Path, *options: str) -> subprocess.Popen:
     return subprocess.Popen(
         [sys.executable, str(EXAMPLES / f"{name}.py"), *options],
         cwd=folder,
-        env={**os.environ, "JAX_PLATFORMS": "cpu", "MPLBACKEND": "agg", **compiled()},
+        env={**os.environ, **ENVIRONMENT, "MPLBACKEND": "agg", **compiled()},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -10,6 +10,7 @@ import hashlib
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -105,6 +106,18 @@ SHOWN: dict[str, dict[str, Callable[[dict], float]]] = {
 }
 
 
+#: Runs a command and writes what it used. A program counts as large as the process that
+#: started it, so a small one does.
+_USED = """
+import json, resource, subprocess, sys
+status = subprocess.call(sys.argv[2:])
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+with open(sys.argv[1], "w") as file:
+    json.dump([used.ru_utime + used.ru_stime, used.ru_maxrss], file)
+sys.exit(status)
+"""
+
+
 def measured(name: str, folder: Path, *options: str) -> Run:
     """Run a program of `examples/` in a folder as a reader would, nothing compiled yet.
 
@@ -112,22 +125,23 @@ def measured(name: str, folder: Path, *options: str) -> Run:
     """
     command = [sys.executable, str(EXAMPLES / f"{name}.py"), *options]
     env = {**os.environ, "JAX_PLATFORMS": "cpu", "MPLBACKEND": "agg"}
-    said, wrong = folder / "said.txt", folder / "wrong.txt"
+    said, wrong, used = (folder / f"{what}.txt" for what in ("said", "wrong", "used"))
+    between = [sys.executable, "-c", _USED, str(used)]
     with said.open("w") as out, wrong.open("w") as err:
-        running = subprocess.Popen(command, cwd=folder, env=env, stdout=out, stderr=err)
+        options = {"cwd": folder, "env": env, "stdout": out, "stderr": err}
+        running = subprocess.Popen(between + command, **options, process_group=0)
         try:
-            _, status, used = os.wait4(running.pid, 0)
-            running.returncode = os.waitstatus_to_exitcode(status)
+            running.wait()
         except BaseException:
-            running.kill()
+            os.killpg(running.pid, signal.SIGKILL)
             raise
     if running.returncode or wrong.read_text():
         raise RuntimeError(f"{name}: {said.read_text()}\n{wrong.read_text()}")
     text = (folder / name / "results.json").read_text()
     # Messages of errors name the file of the program, which lies elsewhere for others.
     results = json.loads(text.replace(f"{EXAMPLES}{os.sep}", ""))
-    kilobytes = used.ru_maxrss if sys.platform != "darwin" else used.ru_maxrss / 1024
-    return Run(results, used.ru_utime + used.ru_stime, kilobytes * 1024 / 1e6)
+    seconds, most = json.loads(used.read_text())
+    return Run(results, seconds, most * (1 if sys.platform == "darwin" else 1024) / 1e6)
 
 
 def keep(name: str, seed: int, run: Run, kept: Path = KEPT) -> None:

@@ -4,6 +4,7 @@ import json
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from . import figures
@@ -58,6 +59,18 @@ def test_a_number_is_written_so_that_it_can_be_compared(number: float, said: str
 def test_a_program_that_fails_is_not_kept(tmp_path: Path):
     with pytest.raises(RuntimeError, match="invalid choice: 'huge'"):
         figures.measured("faults", tmp_path, "--size", "huge")
+
+
+def test_what_a_program_uses_is_its_own_and_not_its_tests(tmp_path, monkeypatch):
+    monkeypatch.setattr(figures, "EXAMPLES", tmp_path)
+    (tmp_path / "small").mkdir()
+    results = "open('small/results.json', 'w').write('{}')\n"
+    (tmp_path / "small.py").write_text(results + "sum(range(10**7))\nb'x' * 10**8\n")
+    large = np.ones(10**8)  # 800 MB
+    run = figures.measured("small", tmp_path)
+    assert 100 < run.megabytes < 300
+    assert 0.05 < run.seconds < 30
+    del large
 
 
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)

@@ -1,6 +1,5 @@
 """Text to image: the pictures, the parser, the codes, the models, and the judge."""
 
-import json
 from pathlib import Path
 
 import jax
@@ -9,7 +8,6 @@ import numpy as np
 import pytest
 
 from .conftest import load, run
-from .figures import KEPT
 
 program = load("text_to_image")
 ALL = program.COMBINATIONS
@@ -151,8 +149,8 @@ def test_at_its_real_size_it_draws_what_it_never_saw(seed: int, tmp_path: Path):
     for share in ours["unseen"].values():
         assert share >= 0.95
     assert ours["another's prompt"]["all"] < 0.06
-    # Rounding decides whether a training with one step ends well: on one kind of CPU
-    # it did with three seeds, on another with two.
+    # Rounding decides whether a training with one step ends well: with these seeds it
+    # did thrice on one CPU, and twice on another.
     assert abs(found["in order"]["unseen"]["all"] - ours["unseen"]["all"]) < 0.05
     assert found["one step"]["unseen"]["all"] > 0.4
     # As the page says: this task does not tell many rounds from one, in which every
@@ -160,12 +158,3 @@ def test_at_its_real_size_it_draws_what_it_never_saw(seed: int, tmp_path: Path):
     by_rounds = ours["by rounds"]
     assert abs(by_rounds["1"] - by_rounds["16"]) < 0.05
     assert by_rounds["2"] < by_rounds["16"] - 0.1
-
-
-def test_in_the_recorded_runs_the_recipes_do_equally_well():
-    runs = json.loads((KEPT / "text_to_image.json").read_text()).values()
-    assert len(runs) == 3
-    for kept in runs:
-        shares = [kept["results"][name]["unseen"]["all"] for name in program.KINDS]
-        assert len(shares) == 3
-        assert max(shares) - min(shares) < 0.05

@@ -7,6 +7,8 @@ import jax.numpy as jnp
 import pytest
 
 from justafter._internals import _equations
+from justafter._lens._jaxpr import Collector
+from justafter._lens._source import Sources
 
 V = jax.ShapeDtypeStruct((3,), "float32")
 
@@ -43,6 +45,15 @@ def test_a_jaxpr_that_is_shared_stays_shared():
 def test_numbers_are_read_and_taken_out():
     assert _equations.tags("jit(f)/ja_eqn3./while/body/ja_eqn4./mul") == (3, 4)
     assert _equations.plain_names("add(%ja_eqn5.7, %x)") == "add(%value5.7, %x)"
+
+
+def test_in_a_loop_an_equation_reads_what_the_turn_before_made():
+    traced = jax.jit(f).trace(V)
+    numbered, sources = _equations.Numbered.of(traced), Sources()
+    found = Collector(sources, numbered, traced.jaxpr.jaxpr)
+    names = [eqn.primitive for eqn in found.equations]
+    sin, mul, add = map(names.index, ("sin", "mul", "add"))
+    assert found.reads()[sin] == {add, mul}
 
 
 @pytest.mark.parametrize("params", [None, {}])

@@ -369,6 +369,20 @@ def test_methods_and_partials():
     assert log["_step"].traces == 2
     assert log["other"].traces == 1
     assert log["Model"].traces == 1
+    with watch(only=model._step) as chosen:
+        jax.jit(model._step)(2j)
+        jax.jit(Model()._step)(2j)
+    assert chosen["_step"].traces == 1
+
+
+def test_wrappers_of_one_code_are_told_apart_by_what_they_call():
+    def wrapped(fn):
+        return lambda x: fn(x)
+
+    with watch() as log:
+        for fn in (lambda x: x + 1, lambda x: x * 2):
+            jax.jit(wrapped(fn))(1.0)
+    assert [record.traces for record in log.records] == [1, 1]
 
 
 def test_a_lens_under_a_running_watch():

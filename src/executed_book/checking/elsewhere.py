@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..model import Cell, CellResult, Executed, Output, Provenance
 from .comparison import same_output
-from .stored import StoredCell, StoredPage, outputs_of, read_outputs, stored_source
+from .stored import StoredCell, outputs_of, read_outputs, stored_source
 from .text import pinned_text
 
 #: An address in a message: with another JAX, its documentation lies elsewhere.
@@ -46,13 +46,14 @@ def records_of(
         PageError: a file cannot be read.
     """
     here = executed.run.provenance
+    sources = [stored_source(cell) for cell in executed.chapter.cells]
     records: dict[int, list[Record]] = {}
     stale: dict[str, int] = {}
     for page in map(read_outputs, paths):
         where = page.provenance
         if where.device_kind == here.device_kind:
             continue
-        holding = still_holding(page, executed, needs)
+        holding = same_cells(page.cells, sources, needs)
         if changed := len(page.cells) - len(holding):
             stale[where.device_kind] = changed
         for cell, result in executed:
@@ -81,14 +82,6 @@ def is_same(stored: StoredCell | None, result: CellResult) -> bool:
     return stored is not None and same_output(stored.output, now) is None
 
 
-def still_holding(
-    page: StoredPage, executed: Executed, needs: Callable[[int], set[int]]
-) -> dict[int, StoredCell]:
-    """The stored cells that a chapter still has, by their number there."""
-    sources = [stored_source(cell) for cell in executed.chapter.cells]
-    return same_cells(page.cells, sources, needs)
-
-
 def same_cells(
     stored: Sequence[StoredCell], sources: list[str], needs: Callable[[int], set[int]]
 ) -> dict[int, StoredCell]:
@@ -100,15 +93,12 @@ def same_cells(
     """
     pairs = list(same_sources([cell.source for cell in stored], sources))
     then, now = {i + 1 for i, _ in pairs}, {j + 1 for _, j in pairs}
-    is_whole = len(stored) == len(sources) == len(pairs)
     needed = [
         frozenset(range(1, i + 1)) if cell.needs is None else cell.needs
         for i, cell in enumerate(stored)
     ]
     return {
-        j + 1: stored[i]
-        for i, j in pairs
-        if is_whole or (needed[i] <= then and needs(j + 1) <= now)
+        j + 1: stored[i] for i, j in pairs if needed[i] <= then and needs(j + 1) <= now
     }
 
 

@@ -163,7 +163,7 @@ def _first_words(message: str) -> str:
 
 
 def _announced(chapter: Chapter, cell: Cell, result: CellResult) -> Iterator[PageError]:
-    """A cell that is to raise raises what it announced."""
+    """A cell that is to raise raises what it announced; without words, no message."""
     failure = result.failure
     if cell.raises is None:
         return
@@ -174,20 +174,13 @@ def _announced(chapter: Chapter, cell: Cell, result: CellResult) -> Iterator[Pag
             f"announces {name} and raises nothing{false_sentences(chapter, cell)}",
             "drop :raises:, or change the cell so that it fails as the page says",
         )
-    elif not _is_announced(name, words, failure):
+        return
+    said = words in failure.message if words else not failure.message
+    if not said or name not in (failure.name, *failure.kinds[:1]):
         what = f"announces {cell.raises!r} and raises another"
         what += false_sentences(chapter, cell)
         hint = f"write {announcement('raises', failure)}, or correct the cell"
         yield chapter.wrong(cell, what, hint, failure.traceback, failure.line)
-
-
-def _is_announced(name: str, words: str, failure: Failure) -> bool:
-    """Whether a failure has this name, bare or with its module, and these words.
-
-    Without words, it has no message.
-    """
-    said = words in failure.message if words else not failure.message
-    return said and name in (failure.name, *failure.kinds[:1])
 
 
 def _warned(chapter: Chapter, cell: Cell, result: CellResult) -> Iterator[PageError]:

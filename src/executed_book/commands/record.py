@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 
 from ..book import execute
-from ..checking.elsewhere import is_same, still_holding
+from ..checking.elsewhere import is_same, same_cells
 from ..checking.rules import check_run, failed
 from ..checking.stored import (
     accepted_path,
@@ -19,6 +19,7 @@ from ..checking.stored import (
     read_outputs,
     recorded_page,
     stored_path,
+    stored_source,
     write_page,
 )
 from ..errors import BookError, PageError, counted
@@ -143,7 +144,8 @@ class _Recording:
             path = accepted_path(self.folder, docname, jax) or path
         if not path.exists():
             return set()
-        stored = still_holding(read_outputs(path), executed, needed_cells(executed))
+        sources = [stored_source(cell) for cell in executed.chapter.cells]
+        stored = same_cells(read_outputs(path).cells, sources, needed_cells(executed))
         return {c.number for c, r in executed if is_same(stored.get(c.number), r)}
 
 

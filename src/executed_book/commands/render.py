@@ -129,12 +129,8 @@ class Rendering:
         )
 
 
-#: How the names of a page's files go on after its own.
-_OF_A_PAGE = frozenset({"html", "md", "ipynb", "md.txt", "ipynb.txt", "rst.txt"})
-
-
 def _remove_page(site: Path, docname: str) -> None:
     """Remove the files of a page that the book has no more."""
     for folder in (site, site / "_sources", site / "_downloads"):
-        for ending in _OF_A_PAGE:
+        for ending in ("html", "md", "ipynb", "md.txt", "ipynb.txt", "rst.txt"):
             (folder / f"{docname}.{ending}").unlink(missing_ok=True)

@@ -79,14 +79,10 @@ def page_values(
 def _asked(chapter: Chapter) -> Chapter:
     """A chapter that describes what each of its cells binds."""
     for cell in chapter.cells:
-        names = bound_by(cell.source) if not cell.is_skipped else set()
+        code = "" if cell.is_skipped else cell.source
+        bound = bound_names(parse(SourceCell(code, raises="")).nodes)
+        names = {name for name in bound if not name.startswith("_")}
         asked = Value("eval", describing_expression(names), cell.line)
         values = (asked,) if names else ()
         chapter = chapter.with_cells([cell.number], values=values)
     return chapter
-
-
-def bound_by(source: str) -> set[str]:
-    """The names that a cell's source binds."""
-    nodes = parse(SourceCell(source, raises="")).nodes
-    return {name for name in bound_names(nodes) if not name.startswith("_")}

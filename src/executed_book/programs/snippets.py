@@ -14,7 +14,7 @@ from ..model import Cell, CellResult, Executed
 from ..running.store import Store
 from .cells import SourceCell
 from .slicing import NoFaithfulProgram, Page
-from .text import Programs, header
+from .text import Programs
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,8 @@ def page_header(executed: Executed) -> str:
     site = os.environ.get("BOOK_URL", "").rstrip("/")
     page = f"{executed.chapter.docname}.html"
     address = f"{site}/{page}" if site else page
-    return header(address, executed.run.provenance.jax)
+    jax = executed.run.provenance.jax
+    return f"# {address}" + (f", run with JAX {jax}" if jax else "")
 
 
 def _programs_of(executed: Executed) -> tuple[list[str | None], list[PageError]]:

@@ -18,7 +18,7 @@ import ast
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 
 from ..names import dotted, parsed, root_name
 from . import libraries
@@ -41,15 +41,6 @@ _INDENT = "    "
 def sets_environment(text: str) -> bool:
     """Whether a program must start where JAX has not been imported yet."""
     return bool(_ENVIRONMENT.search(text))
-
-
-def header(address: str, jax_version: str) -> str:
-    """The first line of each program.
-
-    >>> header("https://example.org/numpy/random.html", "0.12.0")
-    '# https://example.org/numpy/random.html, run with JAX 0.12.0'
-    """
-    return f"# {address}" + (f", run with JAX {jax_version}" if jax_version else "")
 
 
 @dataclass(frozen=True)
@@ -85,9 +76,8 @@ class Programs:
     """
 
     def __init__(self, page: Page, header: str) -> None:
-        self.page = page
-        self.header = header
-        self._pieces: dict[int, list[_Piece]] = {}
+        self.page, self.header = page, header
+        self._earlier = cache(self._written)
 
     def of(self, k: int, added: Collection[tuple[int, int]] = ()) -> str:
         """The text of cell `k` preceded by the statements that it depends on.
@@ -118,12 +108,28 @@ class Programs:
         lines = (line for cell in self.page.cells for line in cell.lines)
         return "jax" in self.page.paths and any(map(_CALLBACKS.search, lines))
 
-    def _earlier(self, statement: Statement) -> list[_Piece]:
-        """The pieces of an earlier statement; what it shows is turned away."""
-        if statement.index not in self._pieces:
-            pieces = list(_written(self.page, statement, self._waits_for_callbacks))
-            self._pieces[statement.index] = pieces
-        return self._pieces[statement.index]
+    def _written(self, statement: Statement) -> list[_Piece]:
+        """An earlier statement, without what it shows and raises: a cell above did."""
+        page, cell = self.page, statement.cell
+        lines, silent = page.cells[cell].lines, page.is_silent(statement)
+        first = _comment_above(lines, statement.first)
+        if silent and not statement.fails:
+            edited = _edit(lines, _silenced(page, statement))
+            text = "\n".join(edited[first - 1 : statement.last])
+            return [_piece(page, statement, text)]
+        text = _without_blank_lines("\n".join(lines[first - 1 : statement.last]))
+        body, managers, modules = _indented(text), [], {"contextlib"}
+        if statement.fails:
+            managers.append("contextlib.suppress(Exception)")
+        if not silent:
+            managers.append("contextlib.redirect_stdout(io.StringIO())")
+            modules.add("io")
+        if not silent and self._waits_for_callbacks:
+            modules.add("jax")
+            body += f"\n{_INDENT}jax.effects_barrier()"
+        imports = [_Piece(f"import {m}", cell, is_import=True) for m in sorted(modules)]
+        head = f"with {', '.join(managers)}:  # shown by an earlier cell"
+        return [*imports, _piece(page, statement, f"{head}\n{body}")]
 
 
 # -- pieces of a program
@@ -135,32 +141,6 @@ def _piece(page: Page, statement: Statement, text: str) -> _Piece:
     )
     text = _without_blank_lines(text) if compound else text
     return _Piece(text, statement.cell, page.may_move(statement.node), compound)
-
-
-def _written(
-    page: Page, statement: Statement, waits_for_callbacks: bool
-) -> Iterator[_Piece]:
-    """An earlier statement; its output, or its failure, an earlier cell has shown."""
-    lines, silent = page.cells[statement.cell].lines, page.is_silent(statement)
-    first = _comment_above(lines, statement.first)
-    if silent and not statement.fails:
-        edited = _edit(lines, _silenced(page, statement))
-        yield _piece(page, statement, "\n".join(edited[first - 1 : statement.last]))
-        return
-    body = _indented(_without_blank_lines("\n".join(lines[first - 1 : statement.last])))
-    managers, modules = [], {"contextlib"}
-    if statement.fails:
-        managers.append("contextlib.suppress(Exception)")
-    if not silent:
-        managers.append("contextlib.redirect_stdout(io.StringIO())")
-        modules.add("io")
-    if not silent and waits_for_callbacks:
-        modules.add("jax")
-        body += f"\n{_INDENT}jax.effects_barrier()"
-    for module in sorted(modules):
-        yield _Piece(f"import {module}", statement.cell, is_import=True)
-    head = f"with {', '.join(managers)}:  # shown by an earlier cell"
-    yield _piece(page, statement, f"{head}\n{body}")
 
 
 def _own_pieces(page: Page, k: int) -> Iterator[_Piece]:

@@ -10,8 +10,6 @@ from ..names import Code
 #: Statements, as the bits of a number.
 Mask = int
 
-SERIALS = itertools.count(1)
-
 
 @dataclass(eq=False)
 class Thing:
@@ -34,7 +32,7 @@ class Thing:
     code: Code | None = None
     scope: "Scope | None" = None
     history: Mask = 0
-    serial: int = field(default_factory=lambda: next(SERIALS))
+    serial: int = field(default_factory=itertools.count(1).__next__)
 
 
 Things = frozenset[Thing]

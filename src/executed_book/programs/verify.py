@@ -122,8 +122,7 @@ def offers_of(
             lengthen = functools.partial(lengthened, executed, store, cell.number)
             above = functools.partial(_others_above, executed, cell.number)
             makers = lengthen, above
-            offer = Offer(chapter, cell, promise, verdicts, *makers, began=began)
-            offers.append(offer)
+            offers.append(Offer(chapter, cell, promise, verdicts, *makers, began=began))
     return offers
 
 

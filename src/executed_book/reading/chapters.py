@@ -21,8 +21,6 @@ from .options import (
 )
 from .sentences import SentenceReader, check_prose
 
-_ROLES = frozenset({"value", "measured"})
-
 
 @dataclass
 class Reading:
@@ -190,7 +188,7 @@ def _values(running: list[tuple[int, str]], reading: Reading) -> list[Value]:
     for span in SPAN.finditer(text):
         line = running[text.count("\n", 0, span.start())][0]
         expression = " ".join(span["text"].split())
-        if span["role"] in _ROLES:
+        if span["role"] in ("value", "measured"):
             values.append(Value(span["role"], expression, line))
         elif span["role"] == "eval":
             what = "{eval} needs a kernel that runs while the page is rendered"

@@ -29,6 +29,7 @@ LITERAL = frozenset(
 #: Directives whose argument is a file or a number, not running text.
 _SILENT_ARGUMENT = frozenset({"figure", "list-table", "csv-table", "grid", "toctree"})
 
+_CELL = re.compile(r"\{(code|raw)-cell\}")
 
 #: A span of code in running text, with the name of its role if it has one. A role
 #: that is quoted inside a span (`` {value}`x` ``) is part of that span.
@@ -84,27 +85,24 @@ def stretches(text: str, first: int = 1) -> list[Stretch]:
     """
     lines = text.split("\n")  # as tokens count them, not at a form feed
     pieces: list[Stretch] = []
-    start, options = 0, dict[str, Any]()
-    tokens: list[Token] = []
+    start, tokens = 0, list[Token]()
 
     def flush(end: int) -> None:
-        nonlocal tokens
-        piece = _text_between(lines, start, end, first)
-        if piece is not None:
-            piece.options, piece.tokens, piece.first = options, tokens, first
+        filled = [i for i in range(start, end) if lines[i].strip()]
+        if filled:
+            begin, between = filled[0], "\n".join(lines[filled[0] : filled[-1] + 1])
+            piece = Stretch("markdown", between, first + begin, tokens=tokens)
+            piece.first = first
             pieces.append(piece)
-        tokens = []
 
     for token in tokens_of(text):
-        kind = _cell_kind(token)
-        if kind:
-            assert token.map is not None
+        is_outermost = token.type == "fence" and not token.level
+        cell = _CELL.match(token.info) if is_outermost else None
+        if token.map and (cell or token.type == "myst_block_break"):
             flush(token.map[0])
-            pieces.append(_cell(token, kind, first))
-            start, options = token.map[1], {}
-        elif token.type == "myst_block_break" and token.map:
-            flush(token.map[0])
-            start, options = token.map[1], {}
+            start, tokens = token.map[1], []
+            if cell:
+                pieces.append(_cell(token, cell[1], first))
         else:
             tokens.append(token)
     flush(len(lines))
@@ -135,14 +133,6 @@ def tokens_of(text: str) -> list[Token]:
     return tokens
 
 
-def _cell_kind(token: Token) -> str | None:
-    """What kind of notebook cell a token is; None for any other, or a nested fence."""
-    if token.type != "fence" or token.level:
-        return None
-    match = re.match(r"\{(code|raw)-cell\}", token.info)
-    return match[1] if match else None
-
-
 def _cell(token: Token, kind: str, first: int) -> Stretch:
     assert token.map is not None
     fence = first + token.map[0]
@@ -158,16 +148,6 @@ def _cell(token: Token, kind: str, first: int) -> Stretch:
         made.line += parsed.body_offset
         made.complaint = parsed.warnings[0].msg if parsed.warnings else None
     return made
-
-
-def _text_between(lines: list[str], start: int, end: int, first: int) -> Stretch | None:
-    while start < end and not lines[start].strip():
-        start += 1
-    while end > start and not lines[end - 1].strip():
-        end -= 1
-    if start == end:
-        return None
-    return Stretch("markdown", "\n".join(lines[start:end]), first + start)
 
 
 def _running(token: Token, first: int) -> Iterator[tuple[int, str]]:

@@ -62,6 +62,6 @@ def _lines(text: str, count: int) -> list[int]:
     sources = list(_SOURCE.finditer(text))
     least = min((len(match["indent"]) for match in sources), default=0)
     starts = [match for match in sources if len(match["indent"]) == least]
-    if len(starts) != count or "\n" not in text.strip():
+    if len(starts) != count:
         return [1] * count
     return [text.count("\n", 0, match.end()) + 2 for match in starts]

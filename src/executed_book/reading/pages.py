@@ -11,21 +11,16 @@ from .cache import read_once
 from .chapters import Reading, docname_of
 from .options import is_off
 
-#: Files with these endings may hold code cells.
-SUFFIXES = (".md", ".ipynb")
-
-#: Left out always, as MyST-NB does: what Jupyter keeps beside a notebook.
-_CHECKPOINTS = "**.ipynb_checkpoints"
-
 
 def find_pages(settings: Settings) -> list[Path]:
     """The pages below `settings.source`, sorted."""
-    patterns = [*settings.exclude, *EXCLUDE_PATHS, _CHECKPOINTS]
+    # What Jupyter keeps beside a notebook, MyST-NB leaves out as well.
+    patterns = [*settings.exclude, *EXCLUDE_PATHS, "**.ipynb_checkpoints"]
     pages, known = list[Path](), {settings.source}
     for name in get_matching_files(settings.source, settings.include, patterns):
         page = settings.source / name
         _check_links(page.parent, settings.source, known)
-        if not name.endswith(SUFFIXES):
+        if not name.endswith((".md", ".ipynb")):
             continue
         if page.exists() and not page.is_file():
             raise PageError(

@@ -120,12 +120,9 @@ class SentenceReader:
             said = text[begin:end]
             checks, exempt = self._marks(marks, here)
             bare = _hide(said)
-            universal = bool(_UNIVERSAL.search(bare)) and not bare.rstrip(
-                "*_\"') \n"
-            ).endswith("?")
-            yield Sentence(
-                _plain(said), here, checks, exempt, claims and universal, claim
-            )
+            asks = bare.rstrip("*_\"') \n").endswith("?")
+            universal = claims and not asks and bool(_UNIVERSAL.search(bare))
+            yield Sentence(_plain(said), here, checks, exempt, universal, claim)
 
     def _marks(
         self, marks: list[re.Match[str]], line: int

@@ -53,7 +53,7 @@ def _ask_jax(chosen: str) -> str:
         )
         raise BookError(
             f"JAX does not start on the platform {chosen!r}: {_reason(lines)}\n"
-            f"    → correct or unset what steers it: {variables or 'nothing is set'}"
+            f"    → correct or unset what steers it: {variables}"
         )
     return asked.stdout.strip()
 

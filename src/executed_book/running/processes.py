@@ -95,20 +95,14 @@ def _wait(pid: int, give_up: float) -> None:
 def run_folder() -> Iterator[Path]:
     """A temporary folder that is removed with its owner."""
     with contextlib.ExitStack() as stack:
-        with _interrupts_wait():
-            # Looking for the system's folder leaves a file of its own if cut off.
+        # Looking for the system's folder leaves a file of its own if cut off.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
+        try:
             folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
             stack.callback(_remove, folder)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         yield folder
-
-
-@contextlib.contextmanager
-def _interrupts_wait() -> Iterator[None]:
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _remove(folder: Path, patience: float = 2.0) -> None:

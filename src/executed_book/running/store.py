@@ -41,7 +41,10 @@ class Store:
         """What is kept under `key`, if it is whole and still holds; else None."""
         path = self.path(name, key)
         entry = self.read(path)
-        if entry is None or not self._holds(entry):
+        try:
+            if entry is None or not holds(entry.get("depends", {}), self.project):
+                return None
+        except (KeyError, AttributeError, TypeError):  # an entry of another form
             return None
         with contextlib.suppress(OSError):  # a read-only cache still serves
             os.utime(path)
@@ -78,12 +81,6 @@ class Store:
             if _ENTRY.fullmatch(path.name) and _time(path) < before:
                 with contextlib.suppress(OSError):  # another build was faster
                     path.unlink()
-
-    def _holds(self, entry: Entry) -> bool:
-        try:
-            return holds(entry.get("depends", {}), self.project)
-        except (KeyError, AttributeError, TypeError):  # an entry of another form
-            return False
 
 
 def _time(path: Path) -> float:

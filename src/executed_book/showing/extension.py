@@ -24,14 +24,7 @@ from ..model import Chapter
 from ..reading.chapters import read_page
 from ..reading.pages import find_pages
 from ..running.progress import Progress
-from ..settings import (
-    OFFERING,
-    OPTIONS,
-    PREFIX,
-    Settings,
-    check_options,
-    settings_of,
-)
+from ..settings import OFFERING, OPTIONS, PREFIX, Settings, check_options, settings_of
 from .images import setup_images
 from .notebook import Notebook, notebook_of, stored_notebook, unexecuted_notebook
 from .receipts import setup_receipts
@@ -44,6 +37,12 @@ from .values import line_up, setup_values
 #: the counts over the book if it quotes one.
 Seal = tuple[int, str | None, Counter[str] | None]
 
+#: What the theme's own entries are, which it names by an ending alone.
+_PLAINLY = {
+    "download-source-button": "Source of this page",
+    "download-pdf-button": "Print, or save as PDF",
+}
+
 
 class Showing:
     """One build by Sphinx: the book that it shows, and what it does at each event."""
@@ -51,7 +50,8 @@ class Showing:
     def __init__(self, app: Sphinx) -> None:
         self.app = app
         self.book: Book | None = None
-        self.mode = ""
+        #: What we set, as the book has it.
+        self.before: dict[str, Any] = {}
         app.executed_book = self  # type: ignore[attr-defined]
 
     @classmethod
@@ -73,9 +73,12 @@ class Showing:
 
     def read_through_us(self, app: Sphinx, config: Config) -> None:
         """Have MyST-NB render the notebooks that our parser makes, and run nothing."""
-        self.mode, config.nb_execution_mode = config.nb_execution_mode, "off"
+        names = "nb_execution_mode", "nb_custom_formats"
+        self.before = {name: config[name] for name in names}
+        # MyST-NB reads `.ipynb` in this way as long as no book says another.
         as_notebook = ["myst_nb.core.read.standard_nb_read", {}, False]
-        config.nb_custom_formats = {".md": as_notebook, ".ipynb": as_notebook}
+        config.nb_execution_mode = "off"
+        config.nb_custom_formats = {".md": as_notebook}
 
     def add_static_files(self, app: Sphinx) -> None:
         """Let Sphinx copy our script and stylesheet beside the theme's."""
@@ -146,15 +149,15 @@ class Showing:
                     }
                     for text, path in offered.items()
                 ]
-                _name_plainly(group["buttons"])
+                for button in group["buttons"]:
+                    button["text"] = _PLAINLY.get(button.get("label"), button["text"])
 
     def _write_downloads(
         self, app: Sphinx, docname: str, body: str | None
     ) -> dict[str, str]:
         """Write what a reader takes of a page: the files, by what they are called."""
-        if body is None or docname not in app.env.found_docs:
-            return {}
-        if app.builder.name == "epub":  # it is taken away whole
+        is_whole = app.builder.name == "epub"  # it is taken away as it is
+        if is_whole or body is None or docname not in app.env.found_docs:
             return {}
         from .formats import markdown_of, notebook_of_page, readable  # slow to import
 
@@ -166,16 +169,13 @@ class Showing:
         if page is not None:
             files = {"Notebook (.ipynb)": f"_downloads/{docname}.ipynb", **files}
             beside = self._needed(page, "offer_also")
-            first = self._install_line(page)
+            line = self._setting("install_line")
+            also = self._needed(page, "install_also") if line else []
+            first = " ".join([line, *also])
             texts.insert(0, notebook_of_page(page.executed, readable_page, first))
         for path, text in zip(files.values(), texts, strict=True):
             write_whole(Path(app.outdir, path), text)
         return files | {f"{name} (to install)": f"_downloads/{name}" for name in beside}
-
-    def _install_line(self, page: ExecutedPage) -> str:
-        """The line that installs what a notebook needs, with what its page imports."""
-        line = self._setting("install_line")
-        return " ".join([line, *self._needed(page, "install_also")]) if line else ""
 
     def _needed(self, page: ExecutedPage, setting: str) -> list[str]:
         """What a setting has for the modules that a page imports."""
@@ -274,9 +274,7 @@ def _settings(app: Sphinx) -> Settings:
     """How the book is read and executed, as Sphinx's configuration says."""
 
     def get(name: str) -> Any:
-        if name == "nb_execution_mode":  # as the book has it, before we set it
-            return Showing.of(app).mode
-        return getattr(app.config, name, None)
+        return Showing.of(app).before.get(name, getattr(app.config, name, None))
 
     source, cache = Path(app.srcdir), Path(app.outdir).parent / "cache"
     return settings_of(get, source, Path(app.confdir), cache)
@@ -286,16 +284,6 @@ def _end(error: Exception | str) -> NoReturn:
     """End the build in one error; one that is raised, Sphinx shows as a traceback."""
     logging.getLogger(__name__).error("%s", error)
     sys.exit(2)
-
-
-def _name_plainly(buttons: list[dict[str, Any]]) -> None:
-    """Say what the theme's own entries are, which it names by an ending alone."""
-    names = {
-        "download-source-button": "Source of this page",
-        "download-pdf-button": "Print, or save as PDF",
-    }
-    for button in buttons:
-        button["text"] = names.get(button.get("label", ""), button["text"])
 
 
 def setup_extension(app: Sphinx) -> None:

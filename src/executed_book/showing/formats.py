@@ -124,7 +124,12 @@ def notebook_of_page(executed: Executed, page: BeautifulSoup, first: str) -> str
         first: a line of installation for a first cell; none where it is empty.
     """
     code = [_code_cell(cell, result) for cell, result in executed]
-    cells = [*_installing(first), *_in_page_order(code, page)]
+    cells = list(_in_page_order(code, page))
+    if first:
+        beside = re.findall(r"(?<= \./)\S+", first)
+        wheels = [f"# Put {name} beside it: the same menu has it." for name in beside]
+        lines = ["# What this notebook needs; run it once.", *wheels, first]
+        cells.insert(0, new_code_cell("\n".join(lines)))
     for nth, cell in enumerate(cells):
         cell["id"] = f"part-{nth}"
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
@@ -149,17 +154,6 @@ def _numbered(output: Output, number: int) -> Output:
     if output["output_type"] == "execute_result":
         return {**output, "execution_count": number}
     return output
-
-
-def _installing(first: str) -> list[NotebookNode]:
-    if not first:
-        return []
-    beside = re.findall(r"(?<= \./)\S+", first)
-    wheels = "".join(
-        f"# Put {name} beside it: the same menu has it.\n" for name in beside
-    )
-    source = f"# What this notebook needs; run it once.\n{wheels}{first}"
-    return [new_code_cell(source)]
 
 
 def _in_page_order(
@@ -187,4 +181,4 @@ def _in_page_order(
         if text.strip():
             yield new_markdown_cell(text.strip("\n"))
         yield from code[done : int(number) + 1]
-        done = max(done, int(number) + 1)
+        done = int(number) + 1

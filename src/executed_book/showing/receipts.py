@@ -131,7 +131,11 @@ class Receipts(SphinxTransform):
         sentences: dict[str, str] = {}
         for cell in cells_of(self.document):
             if receipt := cell["cell_metadata"].get("receipt"):
-                _add(cell, receipt)
+                source = part_of(cell, "source")
+                anchored = cell if source is None else source
+                anchored["ids"].append(check_anchor(receipt["name"]))
+                below = 0 if source is None else cell.index(source) + 1
+                cell.insert(below, _note(receipt))
                 sentences.update(receipt["claims"])
         ticks = [tick for tick in self.document.findall(nodes.raw) if "check" in tick]
         for tick, name in zip(ticks, names_of_ticks(ticks, sentences), strict=True):
@@ -164,26 +168,15 @@ def _keep_together(tick: nodes.raw) -> None:
         tick.parent[place - 1] = nodes.Text(before.rstrip() + "\N{NO-BREAK SPACE}")
 
 
-def _add(cell: nodes.container, receipt: Receipt) -> None:
-    source = part_of(cell, "source")
-    (cell if source is None else source)["ids"].append(check_anchor(receipt["name"]))
-    cell.insert(0 if source is None else cell.index(source) + 1, _note(receipt))
-
-
 def _note(receipt: Receipt) -> nodes.container:
     when, where = map(html.escape, receipt["passed"])
     claims = "".join(
         f'<li><a href="#{html.escape(anchor)}">{html.escape(text)}</a></li>'
         for anchor, text in receipt["claims"]
     )
-    box = nodes.container(classes=["receipt-note", "no-search"])
-    box += nodes.raw(
-        "",
-        f'<p>Passed <span class="measured">{when}</span> on {where}. It holds:</p>'
-        f"<ul>{claims}</ul>",
-        format="html",
-    )
-    return box
+    passed = f'Passed <span class="measured">{when}</span> on {where}. It holds:'
+    note = nodes.raw("", f"<p>{passed}</p><ul>{claims}</ul>", format="html")
+    return nodes.container("", note, classes=["receipt-note", "no-search"])
 
 
 def setup_receipts(app: Sphinx, counts: Callable[[], Counter[str]]) -> None:

@@ -27,9 +27,7 @@ def stamp(page: ExecutedPage) -> nodes.container:
     """
     run = page.executed.run
     facts = run.provenance
-    box = nodes.container(classes=["stamp", "no-search"])
-    line = nodes.paragraph()
-    line += nodes.Text("Executed ")
+    line = nodes.paragraph("", "Executed ")
     line += _measured(f"{run.date:%Y-%m-%d %H:%M} UTC")
     line += nodes.Text(f" on {devices(facts)} with {facts.versions}, in ")
     line += _measured(f"{run.seconds:.1f} s")
@@ -40,8 +38,7 @@ def stamp(page: ExecutedPage) -> nodes.container:
         line += nodes.Text("".join(f". {place}" for place in places) + ".")
     elif varies and facts.platform == "cpu":
         line += nodes.Text(". No accelerator has been recorded for this page yet.")
-    box += line
-    return box
+    return nodes.container("", line, classes=["stamp", "no-search"])
 
 
 def devices(facts: Provenance) -> str:

@@ -121,10 +121,10 @@ class ProgramBoxes(SphinxTransform):
             metadata = cell["cell_metadata"]
             source = part_of(cell, "source")
             if source is not None and metadata.get("program"):
-                cell.insert(cell.index(source) + 1, program_box(metadata["program"]))
+                cell.insert(cell.index(source) + 1, _box(metadata["program"]))
             elif source is not None and "no-program" in metadata:
-                reason = nodes.paragraph(classes=["no-program"])
-                reason += nodes.Text(f"No program: {metadata['no-program']}")
+                text = f"No program: {metadata['no-program']}"
+                reason = nodes.paragraph("", text, classes=["no-program"])
                 cell.insert(cell.index(source) + 1, reason)
 
 
@@ -192,18 +192,16 @@ def _tab(
     return tab
 
 
-def program_box(program: str) -> nodes.container:
+def _box(program: str) -> nodes.container:
     """A folded box with a program, readable and copyable without scripts too."""
     lines = len(program.splitlines())
-    box = nodes.container(classes=["program-holder", "no-search"])
-    box += nodes.raw(
-        "",
+    text = (
         f'<details class="program-box" data-lines="{lines}">'
         f"<summary>As a program, {lines} lines</summary>"
-        f'<pre class="program" tabindex="0">{html.escape(program)}</pre></details>',
-        format="html",
+        f'<pre class="program" tabindex="0">{html.escape(program)}</pre></details>'
     )
-    return box
+    box = nodes.raw("", text, format="html")
+    return nodes.container("", box, classes=["program-holder", "no-search"])
 
 
 def setup_transforms(app: Sphinx) -> None:

@@ -114,6 +114,7 @@ def records(folder, *cells, here=CPU, tags=()):
     """The records of a page whose only cell gave 1.0 here."""
     path = stored_path(folder, GPU.jax, "one", GPU.device_kind)
     write_page(StoredPage(GPU, cells), path)
+    write_page(StoredPage(CPU, cells), stored_path(folder, CPU.jax, "one"))
     [paths] = recorded_elsewhere(folder).values()
     made = chapter(Cell(1, "x", 5, tags=frozenset(tags)))
     ran = executed(made, gave(shown("1.0")), provenance=here)

@@ -24,7 +24,7 @@ def test_cells_are_read_and_outputs_are_not():
     output = {"output_type": "stream", "name": "stdout", "text": "old\n"}
     text = written(
         cell("markdown", ["# A\n", "\n", "b"]),
-        cell("code", "x", outputs=[output], metadata={"tags": ["check"]}),
+        cell("code", ["x"], outputs=[output], metadata={"tags": [], "source": 1}),
         cell("raw", ["raw"]),
         metadata={"title": "T"},
     )
@@ -32,8 +32,12 @@ def test_cells_are_read_and_outputs_are_not():
     assert metadata == {"title": "T"}
     parts = [("markdown", "# A\n\nb"), ("code", "x"), ("raw", "raw")]
     assert [(s.kind, s.text) for s in found] == parts
-    assert found[1].options == {"tags": ["check"]}
+    assert found[1].options == {"tags": [], "source": 1}
     assert "old" not in repr(found)
+    lines = json.dumps(json.loads(text), indent=1).split("\n")
+    _, spread = notebook_stretches("\n".join(lines))
+    assert [lines[s.line - 1].strip() for s in spread] == [r'"# A\n",', '"x"', '"raw"']
+    assert spread[0].first == spread[0].line
 
 
 def test_metadata_may_be_deeper_than_any_is_and_empty_cells_are_left_out():

@@ -18,7 +18,7 @@ from executed_book.showing.extension import Showing
 
 from ..made import executed, gave, printed
 
-CELL = "```{code-cell}\nx = 1\n```\n{value}`x`\n"
+CELL = "```{code-cell}\nfrom os import sep as x\n```\n{value}`x`\n"
 TEXT = f"---\nfile_format: mystnb\n---\n# One\n\n{CELL}"
 
 
@@ -36,7 +36,7 @@ def showing(tmp_path: Path) -> Showing:
     app.config = SimpleNamespace(
         html_baseurl="",
         executed_book_colab="",
-        executed_book_install_also={},
+        executed_book_install_also={"os": "a"},
         executed_book_offer_also={},
         executed_book_install_line=None,
     )
@@ -91,7 +91,8 @@ def test_pages_are_read_anew_with_another_run_or_another_file(showing):
 def offered(showing: Showing, docname: str, body: str | None) -> dict[str, Any]:
     pdf = {"label": "download-pdf-button", "text": ".pdf"}
     group = {"label": "download-buttons", "buttons": [pdf]}
-    context = {"body": body, "pathto": lambda name, resource: "../#"}
+    root = "../" if docname == "one" else "#"
+    context = {"body": body, "pathto": lambda name, resource: root}
     context["header_buttons"] = [{"label": "other"}, group]
     showing.offer_downloads(showing.app, docname, "page.html", context, None)
     return context
@@ -114,6 +115,9 @@ def test_a_chapter_can_be_taken_in_two_forms(showing, tmp_path):
 
 
 def test_another_page_is_text_alone_and_what_is_no_page_is_nothing(showing, tmp_path):
-    assert list(offered(showing, "text", "<p>a</p>")["downloads"]) == ["Markdown (.md)"]
+    context = offered(showing, "text", "<p>a</p>")
+    assert list(context["downloads"]) == ["Markdown (.md)"]
+    button, _ = context["header_buttons"][1]["buttons"]
+    assert button["url"] == "./_downloads/text.md", "the root itself, in `dirhtml`"
     assert offered(showing, "genindex", "<p>a</p>")["downloads"] == {}
     assert offered(showing, "text", None)["downloads"] == {}

@@ -32,7 +32,7 @@ TEXT = f"""
 
 It is one. {{check}}`odd, one` It is one. {{check}}`odd, one`
 
-Two. And more. {{check}}`one`
+Two `<b>`. Or three. {{check}}`odd` And more. {{check}}`one`
 
 {LONG}{{check}}`one`
 
@@ -79,11 +79,13 @@ def test_a_figure_of_a_cell_has_a_twin_where_both_themes_are_shown(book, page):
     assert (light[1:], dark) == (("only-light",), ("-dark.svg", "only-dark"))
     places = ("-c", "conf", "docs", "out")
     for builder, option, name in (
-        ("html", "-Dexecuted_book_figures=svg", "one.html"),
         ("epub", "-q", "one.xhtml"),
+        ("html", "-Dexecuted_book_figures=svg", "one.html"),
     ):
         assert book.sphinx("-b", builder, option, *places)[0] == 0
         text = (book.root / "out" / name).read_text()
+        offered = (book.root / "out" / "_downloads" / "one.md").exists()
+        assert offered is (builder == "html"), "an EPUB is taken as it is"
         assert len(images(BeautifulSoup(text, "html.parser"))) == 3, builder
 
 
@@ -107,6 +109,7 @@ def test_each_tick_leads_to_its_checks_and_has_a_name_of_its_own(page):
     assert [(t["id"], t["href"], t.get("data-also")) for t in ticks] == [
         ("claim-odd", "#check-odd", "check-one"),
         ("claim-odd-2", "#check-odd", "check-one"),
+        ("claim-odd-3", "#check-odd", None),
         ("claim-one-3", "#check-one", None),
         ("claim-one-4", "#check-one", None),
     ]
@@ -115,7 +118,8 @@ def test_each_tick_leads_to_its_checks_and_has_a_name_of_its_own(page):
     ]
     *names, long = [tick["aria-label"] for tick in ticks]
     twice = "Checked: It is one. (2 checks)"
-    assert names == [twice, f"{twice}, 2", "Checked: Two. And more."]
+    others = "Checked: Or three.", "Checked: Two <b>. And more."
+    assert names == [twice, f"{twice}, 2", *others]
     assert len(long) <= 160
     assert long.endswith("So long. So …")
     assert "no-check" not in page.text
@@ -129,7 +133,7 @@ def test_a_check_says_when_and_where_it_passed_and_what_it_holds(page, cells):
     assert note.p.text.startswith("Passed 2001-09-09 01:46 UTC on cpu, JAX ")
     held = [(a["href"], a.text) for a in cells["hidden"].select(".receipt-note a")]
     one = ("#claim-one", "It is one."), ("#claim-one-2", "It is one.")
-    two = ("#claim-one-3", "Two. And more."), ("#claim-one-4", LONG.strip())
+    two = ("#claim-one-3", "Two <b>. And more."), ("#claim-one-4", LONG.strip())
     assert held == [*one, *two]
     assert cells["odd"].select_one("details #check-odd"), "it is folded with its place"
     assert not cells["hidden"].select(".cell_input")

@@ -10,7 +10,7 @@
 
   /* The links to the checks that a tick names, each with what it shows of its check. */
   function checks(tick) {
-    const hashes = [tick.hash, ...(tick.dataset.also ?? "").split(" ").filter(Boolean)];
+    const hashes = [tick.hash, ...(tick.dataset.also ?? "").split(" ")];
     return hashes
       .map((hash) => decodeURIComponent(hash.replace(/^#/, "")))
       .map((name) => ({ name, check: document.getElementById(name) }))
