@@ -107,7 +107,7 @@ class Lens:
         raise KeyError(f"no equation came from {expression!r}; there are: {known}")
 
     def table(self, *args: Any, calls: int = 10, **kwargs: Any) -> Table:
-        """One row for each expression of yours, the most expensive first.
+        """One row for each expression with kernels, the most expensive first.
 
         A kernel counts for the expression that does most of its work, so the rows add
         up; the others that it holds name it in brackets. Loops are multiplied by

@@ -108,7 +108,8 @@ def table(view: Lens, seconds: Sequence[float | None] | None) -> Table:
     def row(one: Link | str, kernels: Sequence[Kernel]) -> Row:
         costs = summed(kernels, view.kernel_costs, Costs())
         span = None if isinstance(one, str) else one.span
-        times = None if seconds is None else [seconds[k.index] or 0.0 for k in kernels]
+        each = [] if seconds is None else [seconds[k.index] for k in kernels]
+        times = [one for one in each if one is not None]
         return Row(
             expression=one if isinstance(one, str) else one.expression or "",
             line=f"L{span.line}" if span else "",
