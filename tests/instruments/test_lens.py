@@ -310,6 +310,10 @@ def test_the_rows_of_the_table_add_up():
         view.table(x, w, calls=0)
     assert '<span class="measured">' in timed._repr_html_()
     assert '<span class="measured">' not in costs._repr_html_()
+    first, *others = view.kernels
+    seen = _rows.table(view, [1e-6 if k is first else None for k in view.kernels])
+    assert others
+    assert {row.seconds for row in seen.rows} == {1e-6, None}
 
 
 @pytest.mark.parametrize("first", [
