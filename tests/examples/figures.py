@@ -106,8 +106,8 @@ SHOWN: dict[str, dict[str, Callable[[dict], float]]] = {
 }
 
 
-#: Runs a command and writes what it used. A program counts as large as the process that
-#: started it, so a small one does.
+#: Runs a command and writes what it used. A program counts as at least as large as the
+#: process that started it, so this small one starts it.
 _USED = """
 import json, resource, subprocess, sys
 status = subprocess.call(sys.argv[2:])
@@ -128,8 +128,8 @@ def measured(name: str, folder: Path, *options: str) -> Run:
     said, wrong, used = (folder / f"{what}.txt" for what in ("said", "wrong", "used"))
     between = [sys.executable, "-c", _USED, str(used)]
     with said.open("w") as out, wrong.open("w") as err:
-        options = {"cwd": folder, "env": env, "stdout": out, "stderr": err}
-        running = subprocess.Popen(between + command, **options, process_group=0)
+        where = {"cwd": folder, "env": env, "stdout": out, "stderr": err}
+        running = subprocess.Popen(between + command, **where, process_group=0)
         try:
             running.wait()
         except BaseException:
