@@ -50,7 +50,7 @@ class Showing:
     def __init__(self, app: Sphinx) -> None:
         self.app = app
         self.book: Book | None = None
-        #: What we set, as the book has it.
+        #: The book's values of the options that this extension sets.
         self.before: dict[str, Any] = {}
         app.executed_book = self  # type: ignore[attr-defined]
 
