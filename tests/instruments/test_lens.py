@@ -314,6 +314,10 @@ def test_the_rows_of_the_table_add_up():
     seen = _rows.table(view, [1e-6 if k is first else None for k in view.kernels])
     assert others
     assert {row.seconds for row in seen.rows} == {1e-6, None}
+    assert seen.total.untimed == len(others)
+    total, _, below = repr(seen).splitlines()[-3:]
+    assert total.endswith("1.0 µs + ?")
+    assert below.startswith("? of the time")
 
 
 @pytest.mark.parametrize("first", [

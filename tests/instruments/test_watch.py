@@ -485,6 +485,7 @@ def test_a_jit_inside_a_decorator_or_a_transformation():
 
 @pytest.mark.parametrize(("call", "error", "says"), [
     (lambda: watch(only=["step"]), TypeError, "only must be a function or several"),
+    (lambda: watch(only=3), TypeError, "only must be a function or several, got 3"),
     (lambda: watch(only=[]), TypeError, "only must be a function or several"),
     (lambda: watch(max_traces=0), ValueError, "max_traces must be 1 or more, got 0"),
 ])  # fmt: skip

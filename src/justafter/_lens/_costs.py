@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 import tempfile
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -138,11 +140,10 @@ def seconds(
             for positional, named in inputs:
                 jax.block_until_ready(program.call(*positional, **named))
         for path in Path(folder).glob("**/*.xplane.pb"):
-            events += _events(path)
+            events += _events(path, program.hlo, kernels)
     runs = by_run(events, calls)
     each = [[run[k.name] for run in runs.values() if k.name in run] for k in kernels]
     if not any(each):
-        # A GPU may run several kernels as one CUDA graph, and time only that.
         raise RuntimeError(
             f"JAX {jax.__version__} gave no times of kernels on {program.platform}"
         )
@@ -168,8 +169,30 @@ def by_run(events: Sequence[_Event], calls: int) -> dict[Any, dict[str, float]]:
     return runs
 
 
-def _events(path: Path) -> Iterator[_Event]:
+def _functions(hlo: str, kernels: Sequence[Kernel]) -> dict[str, Iterator[str]]:
+    """The kernels' names by that of the function which a GPU runs for them, in turn.
+
+    XLA writes few functions for equal kernels, and no dot in a name.
+    """
+    pattern = r'%(\S+) = .*deduplicated_name="([^"]*)"'
+    twins = dict(re.findall(pattern, _equations.plain_names(hlo)))
+    groups: dict[str, list[Kernel]] = defaultdict(list)
+    for kernel in kernels:
+        groups[_equations.plain_name(twins.get(kernel.name, kernel.name))] += [kernel]
+    found: dict[str, Iterator[str]] = {}
+    for first, equal in groups.items():
+        # One in a loop and one before it do not take turns.
+        if len({kernel.runs for kernel in equal}) == 1:
+            turns = cycle([kernel.name for kernel in equal])
+            for name in (first, *(kernel.name for kernel in equal)):
+                found[re.sub(r"\W", "_", name)] = turns
+    return found
+
+
+def _events(path: Path, hlo: str, kernels: Sequence[Kernel]) -> Iterator[_Event]:
     """The instructions that ran while a profile was made."""
+    names = {kernel.name for kernel in kernels}
+    functions = _functions(hlo, kernels)
     with warnings.catch_warnings():
         # Of the reader's own types, on some versions of Python.
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -180,6 +203,11 @@ def _events(path: Path) -> Iterator[_Event]:
                 for event in line.events:
                     stats = dict(event.stats)
                     name, run = stats.get("hlo_op"), stats.get("run_id")
-                    if name and (is_gpu or run is not None):
-                        plain = _equations.plain_name(str(name))
-                        yield event.start_ns, plain, run, event.duration_ns * 1e-9
+                    plain = _equations.plain_name(str(name))
+                    if is_gpu and plain not in names:
+                        # Of a kernel in a CUDA graph it may be the graph's name.
+                        function = _equations.plain_name(event.name)
+                        plain = next(functions.get(function, iter([plain])))
+                    elif not name or (run is None and not is_gpu):
+                        continue
+                    yield event.start_ns, plain, run, event.duration_ns * 1e-9

@@ -32,6 +32,7 @@ class Row:
         shared: indices of further kernels that hold a part of it.
         seconds: the measured time; None where it was not measured.
         unknown: how many of these kernels are not in `flops` and `bytes`.
+        untimed: how many of them are not in `seconds`, if it was measured.
     """
 
     expression: str
@@ -42,6 +43,7 @@ class Row:
     bytes: float
     seconds: float | None = None
     unknown: int = 0
+    untimed: int = 0
 
     def _cells(self) -> tuple[str, ...]:
         text = self.expression
@@ -55,7 +57,8 @@ class Row:
             plus = " + ?" * bool(self.unknown)
             flops, accessed = quantity(self.flops), quantity(self.bytes)
             costs = f"{flops}FLOPs{plus}", f"{accessed}B{plus}"
-        time = "" if self.seconds is None else f"{self.seconds * 1e6:,.1f} µs"
+        known = [] if self.seconds is None else [f"{self.seconds * 1e6:,.1f} µs"]
+        time = " + ".join([*known, *["?"] * bool(self.untimed)])
         kernels = " ".join(names[:_KERNELS]) + (f" +{more}" if more > 0 else "")
         return text, self.line, kernels, *costs, time
 
@@ -78,6 +81,8 @@ class Table(_table.Shown):
             below.append(
                 "?: a call out of the program, a branch, or a loop of unknown length"
             )
+        if self.total.untimed:
+            below.append("? of the time: kernels that the profile does not name")
         return self.name, [tuple(row[i] for i in used) for row in rows], below
 
     def _fixed(self, head: _table.Row) -> list[int]:
@@ -119,6 +124,7 @@ def table(view: Lens, seconds: Sequence[float | None] | None) -> Table:
             bytes=costs.bytes_accessed or 0.0,
             seconds=sum(times) if times else None,
             unknown=costs.unknown,
+            untimed=each.count(None),
         )
 
     rows = [row(one, own[one]) for one in dict.fromkeys([*own, *shared])]

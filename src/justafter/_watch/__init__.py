@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ._log import Log, RetraceError
@@ -54,7 +54,8 @@ def watch(
         raise ValueError(f"max_traces must be 1 or more, got {max_traces!r}")
     if only is None:
         return Log(None, max_traces).start()
-    chosen = [only] if callable(only) else list(only)
+    several = only if isinstance(only, Iterable) else ()
+    chosen = [only] if callable(only) else list(several)
     if not chosen or not all(map(callable, chosen)):
         raise TypeError(f"only must be a function or several, got {only!r}")
     return Log(chosen, max_traces).start()
