@@ -386,7 +386,7 @@ def test_a_book_is_told_only_of_what_it_uses(book):
     book.chapter("one", "6 * 7")
     book.index("one")
     said = book.built()
-    assert "sentences name" not in said
+    assert " sentences with " not in said
     assert "record of" not in said
     assert "1 cell\n1 programs, not verified: run" in said
     shown = book.done("build", "-Dnb_execution_mode=off")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from .. import names
-from ..errors import PageError, did_you_mean
+from ..errors import PageError, counted, did_you_mean
 from ..files import code_digest, digest
 from ..model import Cell, Chapter, Sentence
 from ..reading.chapters import Reading
@@ -128,6 +128,6 @@ def in_words(counts: Counter[str]) -> str:
     """The counts of a page or a book, as a sentence."""
     sentences, checks, universal, bound = (counts[name] for name in COUNTED)
     return (
-        f"{sentences} sentences name {checks} checks;"
+        f"{counted(sentences, 'sentence')} with {counted(checks, 'check')};"
         f" {bound} of {universal} universal ones have one"
     )

@@ -96,19 +96,17 @@ def _parser() -> argparse.ArgumentParser:
     for name, (run, text) in _COMMANDS.items():
         command = commands.add_parser(name, help=text)
         command.set_defaults(run=run, command=name)
-        command.add_argument("--source", type=Path, default=Path("docs"))
-        command.add_argument("--config", type=Path, default=Path("conf"))
-        command.add_argument("--cache", type=Path, help="where runs are kept")
-        command.add_argument(
-            "-D", metavar="NAME=VALUE", action="append", default=[], type=_override
-        )
-        command.add_argument("--jobs", type=_count, help="chapters at once")
+        add = command.add_argument
+        add("--source", type=Path, default=Path("docs"), help="the pages' folder")
+        add("--config", type=Path, default=Path("conf"), help="the folder of conf.py")
+        add("--cache", type=Path, help="where runs are kept")
+        option = add("-D", action="append", default=[], type=_override)
+        option.metavar, option.help = "NAME=VALUE", "in place of what conf.py says"
+        add("--jobs", type=_count, help="chapters at once")
         if name == "build":
-            command.add_argument("--output", type=Path, default=Path("_build/html"))
+            add("--output", type=Path, default=Path("_build/html"), help="the site")
         elif name != "releases":
-            command.add_argument(
-                "--only", nargs="+", action="extend", metavar="CHAPTER", help="by name"
-            )
+            add("--only", nargs="+", action="extend", metavar="CHAPTER", help="by name")
     return parser
 
 
@@ -177,7 +175,7 @@ _COMMANDS = {
     "build": (_build, "execute the book and publish the site"),
     "execute": (_execute, "execute the book, render nothing"),
     "claims": (_claims, "list the claims that name no check"),
-    "verify": (_run, "run every program by itself"),
+    "verify": (_run, "run each program that has no verdict yet, by itself"),
     "pin": (_run, "accept the outputs as they are now"),
     "record": (_run, "write what this platform gives"),
     "releases": (_run, "write the page of what other releases of JAX change"),

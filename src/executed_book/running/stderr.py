@@ -50,6 +50,9 @@ KNOWN_PLAIN = (
     "WARNING: All log messages before absl::InitializeLog() is called are written to",
     "Results do not match the reference. This is likely a bug/unexpected loss of",
     "Trying algorithm ",  # the alarm about a slow one tells it on a second line
+    # The allocator's table, below its head.
+    "If this is caused by memory fragmentation, the environment variable",
+    "Current allocation summary follows.",
     # The alarm about a constant that takes long to fold, as on a busy machine.
     "Constant folding an instruction is taking > ",
     "This isn't necessarily a bug; constant-folding is inherently a trade-off",

@@ -129,7 +129,7 @@ def test_unbound_claims_are_listed_and_counted(book):
         f"{sentence} “A number has only one square.”",
         f"{line} “Squares of halves are quarters.”",
     ]
-    assert "2 sentences name 1 checks; 1 of 2 universal ones have one" in output
+    assert "2 sentences with 1 check; 1 of 2 universal ones have one" in output
     # Pages that are the same are not read again, and say the same.
     assert book.run("claims")[1].splitlines()[-1] == output.splitlines()[-1]
 
@@ -246,5 +246,5 @@ def test_counts_of_a_page_and_of_a_book():
     )
     counts = count_claims(made)
     assert counts == {"sentences": 2, "checks": 2, "universal": 2, "universal-bound": 1}
-    told = "4 sentences name 4 checks; 2 of 4 universal ones have one"
+    told = "4 sentences with 4 checks; 2 of 4 universal ones have one"
     assert in_words(counts + counts) == told

@@ -28,6 +28,7 @@ CELLS = (
     # 8: raises another there
     ':raises: "ValueError: no"\nraise ValueError("no" if here else "a different one")',
     "print(1 + 1)",  # 9
+    "assert here or 1 + 1 == 3",  # 10
 )
 
 LINE = RUNTIME_LINES["autotuner"] + "\n"
@@ -67,9 +68,9 @@ def partly(pinned_once: TinyBook, tmp_path_factory) -> tuple[TinyBook, str]:
 
 def test_what_can_be_recorded_is_and_the_rest_is_told(partly):
     book, output = partly
-    assert rows(output) == {"one": [5, 3, 1, 3], "two": [2, 2, 0, 0]}
+    assert rows(output) == {"one": [5, 3, 1, 4], "two": [2, 2, 0, 0]}
     cells = read_outputs(book.stored("one", "pretend")).cells
-    assert [n for n, cell in enumerate(cells, 1) if cell.failed] == [4, 5, 7, 8]
+    assert [n for n, cell in enumerate(cells, 1) if cell.failed] == [4, 5, 7, 8, 10]
     assert [cell.text for cell in cells[:3]] == ["", "the same everywhere", "Pretend"]
     assert cells[4].needs == {1, 4}
     assert re.search(r"raised: [\w.]*JaxRuntimeError: INTERNAL: the device", output)
@@ -78,7 +79,8 @@ def test_what_can_be_recorded_is_and_the_rest_is_told(partly):
     assert re.search(r"cell 7, line \d+: writes to stderr: mine", output)
     assert "cell 8" in output
     assert "and raises another: ValueError: a different one" in output
-    assert "3 cells or chapters failed; all others are recorded" in output
+    assert "raised: AssertionError: assert here or 1 + 1 == 3" in output
+    assert "4 cells or chapters failed; all others are recorded" in output
 
 
 def test_what_the_runtime_logged_is_no_output(partly):
