@@ -89,6 +89,9 @@ def test_by_keyboard_the_program_is_shown_and_copied(page):
     page.keyboard.press("Shift+Tab")
     page.keyboard.press("Enter")
     expect(cell.locator(".success + [role=status]")).to_have_text("copied")
+    page.keyboard.press("Shift+Tab")
+    page.wait_for_timeout(400)
+    assert program.is_visible(), "pressing the button keeps it"
     page.locator(CELL).first.locator("button.program-copy").focus()
     assert not program.is_visible(), "another is shown"
     cell.locator("button.program-copy").focus()

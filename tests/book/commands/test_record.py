@@ -128,12 +128,10 @@ def test_a_cpu_with_another_jax_is_recorded_as_it_is(pinned):
     assert f"with JAX {version('jax')} is accepted already" in output
     for name in ("one", "two"):
         with_jax(pinned.stored(name), "0.1")
-    shown = "from IPython.display import HTML\nHTML('on')"
-    pinned.chapter("two", "import jax\njax.numpy.arange(3) + 2", "1 / 0", shown)
+    pinned.chapter("two", "import jax\njax.numpy.arange(3) + 2", "1 / 0", "print('on')")
     for _ in range(2):  # what is recorded already is not compared
         told = {"one": [10, 9, 0, 0], "two": [2, 0, 2, 1]}
         assert rows(pinned.done("record")) == told
-    assert {p.suffix for p in pinned.stored("two").parent.iterdir()} == {".txt"}
     one, two = (read_outputs(pinned.stored(name)) for name in ("one", "two"))
     assert (one.provenance.platform, one.provenance.jax) == ("cpu", version("jax"))
     assert [cell.text for cell in one.cells[1:3]] == ["the same everywhere", ""]
