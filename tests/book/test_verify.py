@@ -303,7 +303,7 @@ def test_verify_says_what_was_found_and_ends_by_it(book):
     assert f"4 programs: {good} beside them), 0 failed" in book.done("verify")
     book.index("held", "varies", "beside", "unnamed")
     book.built()
-    assert "No program: " in book.html("unnamed")
+    assert '<p class="no-program">No program: ' in book.html("unnamed")
     assert "No program: " not in book.html("held")
 
 

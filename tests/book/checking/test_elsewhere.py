@@ -32,7 +32,7 @@ def recorded_once(tmp_path_factory: pytest.TempPathFactory) -> TinyBook:
     book.chapter(
         "one",
         "import jax\nscale = 2",
-        "print('the same everywhere')",
+        ":alt: The same everywhere\nimport matplotlib.pyplot as plt\nplt.plot([1]);",
         ":tags: [device]\nprint(scale, jax.devices()[0].device_kind)\nassert scale",
         ":tags: [measured]\n:alt: A line\n"
         "import time\nimport matplotlib.pyplot as plt\n"
@@ -79,7 +79,7 @@ def test_a_record_stands_beside_the_pages_own_output_with_its_provenance(recorde
     assert "2 cpu" in page
     where = "Recorded on 1 × Pretend, JAX "
     assert page.count(where) == 4, "at its cells and in the page's stamp"
-    assert page.count("<img") == 6, "three figures, each with its dark twin"
+    assert page.count("<img") == 8, "four figures, each with its dark twin"
     assert "data-sync-id" not in recorded.html("here")
     assert sorted(p.name for p in stored.parent.iterdir()) == ["one-4-1.svg", "one.txt"]
 

@@ -137,6 +137,7 @@ def test_a_check_says_when_and_where_it_passed_and_what_it_holds(page, cells):
     assert held == [*one, *two]
     assert cells["odd"].select_one("details #check-odd"), "it is folded with its place"
     assert not cells["hidden"].select(".cell_input")
+    assert not page.select("summary[aria-label]"), "its name is what it shows"
     assert page.find(id="check-one") in (cells["hidden"], *cells["hidden"].children)
 
 

@@ -61,8 +61,6 @@
 
   function hide() {
     current?.classList.remove("shown");
-    const box = current?.querySelector("details");
-    if (box) box.open = false;
     current = null;
   }
 
