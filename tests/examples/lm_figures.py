@@ -4,9 +4,8 @@
 that `lm.baselines` left in the first. The name of a run is its kind and its seed: sizes
 A to D, each trained on twice the text of the one before, and changes of size B. Before
 the largest is run, `predict WEIGHTS TOKENS RUN ...` stores what the others foretell;
-`baselines RUN` keeps those of a run on the same text, and `more RUN ...` keeps further
-runs beside the others; `layouts`, `processes` and `speed` measure those again, and
-`loader` times batches. Without an argument the tables are made again.
+`layouts`, `processes` and `speed` measure those again, and `loader` times batches.
+Without an argument the tables are made again.
 """
 
 import json
@@ -307,18 +306,9 @@ def lines(each: Iterable[str]) -> str:
 def keep(runs: list[Path]) -> None:
     """Store what finished runs measured; the baselines lie in the first one."""
     found = {run.name: without_places(measured(run)) for run in runs}
+    baselines = json.loads((runs[0] / "baselines.json").read_text())
     text = text_read_by(runs[0])
-    store("runs", {"baselines": baselines(runs[0]), "text": text, "runs": found})
-
-
-def keep_more(runs: list[Path]) -> None:
-    """Store further runs, which have to have read the text that the others read."""
-    before = kept("runs")
-    for run in runs:
-        if (text := text_read_by(run)) != before["text"]:
-            raise SystemExit(f"{run} read other text: {text}")
-        before["runs"][run.name] = without_places(measured(run))
-    store("runs", before)
+    store("runs", {"baselines": baselines, "text": text, "runs": found})
 
 
 def text_read_by(run: Path) -> dict[str, Any]:
@@ -335,11 +325,6 @@ def without_places(run: dict[str, Any]) -> dict[str, Any]:
     config = run["config"].items()
     places = ("output", "corpus", "data")
     return run | {"config": {k: v for k, v in config if k not in places}}
-
-
-def baselines(run: Path) -> dict[str, float]:
-    """What `lm.baselines` left in the folder of a run."""
-    return json.loads((run / "baselines.json").read_text())
 
 
 def measured(run: Path) -> dict[str, Any]:
@@ -383,10 +368,6 @@ def main() -> None:
             return
         case ["speed"]:
             store("speed", bench_lm.measure(9))
-        case ["baselines", run]:
-            store("runs", kept("runs") | {"baselines": baselines(Path(run))})
-        case ["more", *names]:
-            keep_more([Path(name) for name in names])
         case ["gpu", device, run]:
             store("gpu", {"device": device, **without_places(measured(Path(run)))})
         case ["predict", weights, count, *names]:

@@ -164,16 +164,6 @@ def test_a_source_that_changed_on_disk(tmp_path, after):
     assert "changed on disk" in view._repr_html_()
 
 
-def test_a_file_name_that_lies(tmp_path):
-    path = tmp_path / "other.py"
-    path.write_text("x = 1\n" * 20)
-    space = {"jnp": jnp}
-    exec(compile(BEFORE, str(path), "exec"), space)
-    view = lens(space["f"], V)
-    assert view.source == ()
-    assert any("changed on disk" in note for note in view.notes)
-
-
 def twice(x):
     a = jnp.sin(x + 1)
     return a * jnp.cos(x + 1)

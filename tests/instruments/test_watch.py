@@ -194,15 +194,6 @@ def test_the_backward_pass_of_a_function_traced_before():
     assert log[step] is log["step"]
 
 
-def test_a_retrace_of_a_function_warmed_up_before():
-    step = make_step()
-    step(jnp.ones(3))
-    step(jnp.ones(4), n=2)
-    with watch() as log:
-        step(jnp.ones(4), n=5)
-    assert log["step"].history[0].why == (Reason("static value", "n was 2, now 5"),)
-
-
 def test_a_log_keeps_no_function_alive():
     class Model:
         def apply(self, x):
