@@ -85,7 +85,7 @@ def test_a_wheel_in_a_clean_environment_builds_a_book_of_numpy(wheel, tmp_path: 
             tool, cwd=tmp_path / "book", env=env, capture_output=True, text=True
         )
         assert ended.returncode == 0, ended.stderr
-    assert "1 programs: 1 held" in ended.stdout
+    assert "1 program: 1 held" in ended.stdout
     page = (tmp_path / "book" / "_build" / "html" / "index.html").read_text()
     assert "42]" in page
     assert "JAX" not in page

@@ -354,7 +354,7 @@ def test_a_sum_of_many_terms_costs_its_page_the_programs_alone(book):
     book.configure("executed_book_rules = []")
     book.chapter("two", "print(6 * 7)")
     book.index("one", "two")
-    assert "1 programs: 1 held" in book.done("verify")
+    assert "1 program: 1 held" in book.done("verify")
     book.built()
     assert "3000" in book.html("one")
 
@@ -388,7 +388,7 @@ def test_a_book_is_told_only_of_what_it_uses(book):
     said = book.built()
     assert " sentences with " not in said
     assert "record of" not in said
-    assert "1 cell\n1 programs, not verified: run" in said
+    assert "1 cell\n1 program, not verified: run" in said
     shown = book.done("build", "-Dnb_execution_mode=off")
     assert "programs" not in shown
 

@@ -100,8 +100,8 @@ def _parser() -> argparse.ArgumentParser:
         add("--source", type=Path, default=Path("docs"), help="the pages' folder")
         add("--config", type=Path, default=Path("conf"), help="the folder of conf.py")
         add("--cache", type=Path, help="where runs are kept")
-        option = add("-D", action="append", default=[], type=_override)
-        option.metavar, option.help = "NAME=VALUE", "in place of what conf.py says"
+        several: dict[str, Any] = {"action": "append", "default": [], "type": _override}
+        add("-D", metavar="NAME=VALUE", help="in place of what conf.py says", **several)
         add("--jobs", type=_count, help="chapters at once")
         if name == "build":
             add("--output", type=Path, default=Path("_build/html"), help="the site")

@@ -172,9 +172,9 @@ def count(offers: Sequence[Offer]) -> str:
     words = [verdict.word for verdict in verdicts]
     way = "run `python -m executed_book verify`"
     if not verdicts and offers:
-        return f"{len(offers)} programs, not verified: {way}"
+        return f"{counted(len(offers), 'program')}, not verified: {way}"
     summary = (
-        f"{len(offers)} programs: {words.count(HELD)} held,"
+        f"{counted(len(offers), 'program')}: {words.count(HELD)} held,"
         f" {words.count(VARIES)} ran and vary,"
         f" {sum(bool(verdict.added) for verdict in verdicts)} of these lengthened,"
         f" {words.count(NEEDS_FILES)} need files"
