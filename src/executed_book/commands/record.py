@@ -154,7 +154,7 @@ def _first_line(error: PageError) -> str:
     lines = [line for line in error.detail.splitlines() if line.strip()]
     telling = [s for s in lines if not s.startswith((" ", "Traceback"))][:1]
     if telling == ["AssertionError"]:
-        telling += [lines[-2].strip()]
+        telling += [lines[lines.index("AssertionError") - 1].strip()]
     what, _, others = error.message.partition("; not looked at, ")
     what = re.sub(r"^cell \d+ ", "", what)
     if telling and what.startswith("raised "):

@@ -192,22 +192,22 @@ def _functions(hlo: str, kernels: Sequence[Kernel]) -> dict[str, Iterator[str]]:
 def _events(path: Path, hlo: str, kernels: Sequence[Kernel]) -> Iterator[_Event]:
     """The instructions that ran while a profile was made."""
     names = {kernel.name for kernel in kernels}
-    functions = _functions(hlo, kernels)
     with warnings.catch_warnings():
         # Of the reader's own types, on some versions of Python.
         warnings.simplefilter("ignore", DeprecationWarning)
         data = jax.profiler.ProfileData.from_file(str(path))
         for plane in data.planes:
             is_gpu = plane.name.startswith("/device:GPU")
+            functions = _functions(hlo, kernels) if is_gpu else {}
             for line in plane.lines:
                 for event in line.events:
                     stats = dict(event.stats)
                     name, run = stats.get("hlo_op"), stats.get("run_id")
-                    plain = _equations.plain_name(str(name))
-                    if is_gpu and plain not in names:
-                        # Of a kernel in a CUDA graph it may be the graph's name.
-                        function = _equations.plain_name(event.name)
-                        plain = next(functions.get(function, iter([plain])))
-                    elif not name or (run is None and not is_gpu):
+                    if not is_gpu and None in (name, run):
                         continue
+                    plain = _equations.plain_name(str(name))
+                    if plain not in names:
+                        # Of a kernel in a CUDA graph it may be the graph's name.
+                        turns = functions.get(_equations.plain_name(event.name))
+                        plain = next(turns) if turns else plain
                     yield event.start_ns, plain, run, event.duration_ns * 1e-9
