@@ -176,16 +176,11 @@ def _tab(label: str, content: Sequence[nodes.Node], version: str = "") -> nodes.
 
     `version` says what besides the device is another one than the page's.
     """
-    tab = create_component("tab-item", classes=["sd-tab-item"])
     title = f"{label}, {version}" if version else label
     heading = nodes.rubric(title, title, classes=["sd-tab-label"])
     heading["sync_group"], heading["sync_id"] = "platform", slug(label)
-    tab += heading
-    inside = create_component(
-        "tab-content", classes=["sd-tab-content"], children=list(content)
-    )
-    tab += inside
-    return tab
+    inside = create_component("tab-content", ["sd-tab-content"], children=[*content])
+    return create_component("tab-item", ["sd-tab-item"], children=[heading, inside])
 
 
 def _box(program: str) -> nodes.container:

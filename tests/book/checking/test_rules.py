@@ -78,8 +78,9 @@ def test_an_announced_warning_is_looked_for_whatever_the_rules():
     assert wrong(warns, WARNED) == []
     [told] = wrong(warns, gave())
     assert "announces the warning 'UserWarning: care' and gives none\ndrop" in told
-    [told] = wrong(Cell(1, "x", 5, warns="UserWarning: not"), WARNED)
-    assert "and gives another\nwrite :warns: " in told
+    for other in ("UserWarning: not", "UserWarning: full", "Warning: care"):
+        [told] = wrong(Cell(1, "x", 5, warns=other), WARNED)
+        assert "and gives another\nwrite :warns: " in told
 
 
 @pytest.mark.parametrize(
