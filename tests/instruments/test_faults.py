@@ -365,7 +365,7 @@ def test_an_interrupt_while_a_watch_begins_or_ends_needs_no_collector():
     assert points > 20
     for at in range(1, points + 1):
         interrupted(lambda: _events.listen(nobody), at, changing)
-        assert state_of_jax() == before, at
+        assert (state_of_jax(), _events._listeners) == (before, ()), at
     _events.listen(nobody)
     points = interrupted(lambda: _events.unlisten(nobody))
     for at in range(4, points + 1):  # before, the changes are still to be undone
