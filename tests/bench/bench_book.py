@@ -7,11 +7,9 @@ The contenders build the same chapters: this book's builder, and MyST-NB alone w
 """
 
 import argparse
-import os
 import re
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -22,10 +20,7 @@ from executed_book.model import Chapter
 from executed_book.reading.pages import read_pages
 from executed_book.settings import Settings
 
-ROOT = Path(__file__).parents[2]
-#: Where this variable names a backend of Matplotlib's, a kernel shows no figure.
-ENVIRONMENT = {**os.environ, "JAX_PLATFORMS": "cpu"}
-ENVIRONMENT.pop("MPLBACKEND", None)
+from .other_book import ROOT, Place, must
 
 CONF = """\
 extensions = ["myst_nb", "sphinx_design"]
@@ -41,24 +36,12 @@ FORCE, CACHE = (
 )
 
 
-def run(*command: str, cwd: Path) -> float:
-    """Seconds that a command takes; it has to succeed."""
-    began = time.perf_counter()
-    done = subprocess.run(
-        command, cwd=cwd, env=ENVIRONMENT, capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        sys.exit(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
-    return time.perf_counter() - began
+def ours(book: Place) -> float:
+    return must(book.ours("build")).seconds
 
 
-def ours(folder: Path) -> float:
-    return run(sys.executable, "-m", "executed_book", "build", cwd=folder)
-
-
-def theirs(folder: Path, jobs: str = "auto") -> float:
-    command = f"-m sphinx -q -j {jobs} -c conf -d _build/doctrees docs _build/html"
-    return run(sys.executable, *command.split(), cwd=folder)
+def theirs(book: Place, jobs: str = "auto") -> float:
+    return must(book.theirs(jobs)).seconds
 
 
 def plain_page(text: str) -> str:
@@ -67,7 +50,7 @@ def plain_page(text: str) -> str:
     return re.sub(r"^:(?:raises|warns|alt|tags):.*\n", "", text, flags=re.M)
 
 
-def prepared(folder: Path, chapters: list[Chapter], conf: str) -> Path:
+def prepared(folder: Path, chapters: list[Chapter], conf: str) -> Place:
     for chapter in chapters:
         path = folder / "docs" / f"{chapter.docname}.md"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -76,9 +59,10 @@ def prepared(folder: Path, chapters: list[Chapter], conf: str) -> Path:
     contents = f"# Contents\n\n```{{toctree}}\n{names}\n```\n"
     (folder / "docs" / "contents.md").write_text(contents)
     shutil.copytree(ROOT / "examples", folder / "examples")  # chapters show them
-    (folder / "conf").mkdir()
-    (folder / "conf" / "conf.py").write_text(conf)
-    return folder
+    book = Place(folder, "docs", "conf", sys.executable)
+    book.conf.parent.mkdir()
+    book.conf.write_text(conf)
+    return book
 
 
 def change(path: Path) -> None:
@@ -115,7 +99,7 @@ def main(arguments: list[str] | None = None) -> None:
     chapters = [c for c in found if c and c.docname.startswith(options.under)]
     print(f"{len(chapters)} chapters, {sum(len(c.cells) for c in chapters)} cells")
 
-    def cold(conf: str, build: Callable[[Path], float]) -> float:
+    def cold(conf: str, build: Callable[[Place], float]) -> float:
         with tempfile.TemporaryDirectory() as name:
             return build(prepared(Path(name), chapters, conf))
 
@@ -134,8 +118,8 @@ def main(arguments: list[str] | None = None) -> None:
         page = f"docs/{chapters[-1].docname}.md"
         compare(
             *(f"One chapter changed ({page})", options.rounds),
-            theirs=lambda: change(other / page) or theirs(other),
-            ours=lambda: change(mine / page) or ours(mine),
+            theirs=lambda: change(other.folder / page) or theirs(other),
+            ours=lambda: change(mine.folder / page) or ours(mine),
         )
 
 

@@ -18,16 +18,13 @@ import jax.numpy as jnp
 from flax import linen
 
 from justafter import lens, measure, watch
+from tests.instruments.running import shaped
 
 
 def seconds(call: Callable[[], Any]) -> tuple[float, Any]:
     start = time.perf_counter()
     result = call()
     return time.perf_counter() - start, result
-
-
-def shaped(*shape: int) -> jax.ShapeDtypeStruct:
-    return jax.ShapeDtypeStruct(shape, "float32")
 
 
 def misses() -> None:

@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable
 from importlib.metadata import version
+from timeit import timeit
 from typing import Any
 
 import numpy as np
@@ -25,12 +26,6 @@ from tests.examples.lm_figures import TINY
 
 PLAIN, FORWARD = "NumPy, forward", "JAX, forward"
 UPDATE = "JAX, forward, backward and update"
-
-
-def seconds(call: Callable[[], Any]) -> float:
-    began = time.perf_counter()
-    call()
-    return time.perf_counter() - began
 
 
 def computations(small: bool) -> tuple[dict[str, Callable[[], Any]], dict[str, Any]]:
@@ -83,7 +78,7 @@ def measure(rounds: int, small: bool = False) -> dict[str, Any]:
     timed: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(rounds):
         for name, call in calls.items():
-            timed[name].append(seconds(call))
+            timed[name].append(timeit(call, number=1))
     return {
         "seconds": {name: statistics.median(each) for name, each in timed.items()},
         **counts,

@@ -113,8 +113,8 @@ class Place:
         tool = ("-m", "executed_book", command, "--source", self.source)
         return self.run(*tool, "--config", self.config, *options, **limits)
 
-    def theirs(self) -> Said:
-        options = ("-j", "auto", "-c", self.config, "-d", "_build/doctrees")
+    def theirs(self, jobs: str = "auto") -> Said:
+        options = ("-j", jobs, "-c", self.config, "-d", "_build/doctrees")
         return self.run("-m", "sphinx", *options, self.source, "_build/html")
 
     def forget_pages(self) -> None:

@@ -1,7 +1,6 @@
 """What the tests of the whole systems share: how one is run, and what it leaves."""
 
 import importlib
-import inspect
 import json
 import os
 import subprocess
@@ -19,13 +18,8 @@ from ..book.programs.running import as_settings, compiled
 from . import figures
 from .figures import EXAMPLES
 
-__all__ = ["compiled"]
-
 #: When a program counts as hanging (seconds): a busy machine is thirty times slower.
 HANGS = 3600.0
-
-#: Products as small as these take longest with a thread for each core.
-ENVIRONMENT = {"JAX_PLATFORMS": "cpu", "OPENBLAS_NUM_THREADS": "1"}
 
 # Each is a whole program that trains, stops, goes on, and shows that it works.
 SYSTEMS = [
@@ -36,7 +30,7 @@ SYSTEMS = [
 
 #: Of the whole systems one is tested at every push, the others each week. A system that
 #: changes asks for them at once: see `test_figures.py`.
-EACH_WEEK = {f"test_{name}.py" for name in (*SYSTEMS[1:], "broken_metrics")}
+EACH_WEEK = {f"test_{name}.py" for name in SYSTEMS[1:]}
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -68,21 +62,24 @@ def usual_settings() -> Iterator[None]:
         jax.config.update(name, value)
 
 
-def program(name: str, folder: Path, *options: str) -> subprocess.Popen:
+def program(folder: Path, *command: str) -> subprocess.Popen:
+    """Start Python in a folder; it keeps what it compiles."""
+    # Products as small as these take longest with a thread for each core.
+    usual = {"JAX_PLATFORMS": "cpu", "OPENBLAS_NUM_THREADS": "1", "MPLBACKEND": "agg"}
     return subprocess.Popen(
-        [sys.executable, str(EXAMPLES / f"{name}.py"), *options],
+        [sys.executable, *command],
         cwd=folder,
-        env={**os.environ, **ENVIRONMENT, "MPLBACKEND": "agg", **compiled()},
+        env={**os.environ, **usual, **compiled()},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
 
 
-def finish(running: subprocess.Popen, limit: float = HANGS) -> str:
+def finish(running: subprocess.Popen) -> str:
     """Wait for a program that has to end well and say nothing on stderr."""
     try:
-        out, err = running.communicate(timeout=limit)
+        out, err = running.communicate(timeout=HANGS)
     finally:
         running.kill()
     assert (running.returncode, err) == (0, ""), f"{out}\n{err}"
@@ -121,17 +118,6 @@ def load(name: str) -> ModuleType:
         os.environ.update(variables)
 
 
-def with_a_line_broken(module, right: str, wrong: str, monkeypatch) -> None:
-    """Let a module do what its source says with one line replaced."""
-    source = inspect.getsource(module)
-    assert source.count(right) == 1
-    names = {"__name__": module.__name__, "__package__": module.__package__}
-    before = {*names}
-    exec(compile(source.replace(right, wrong), module.__name__, "exec"), names)
-    for name in vars(module).keys() & names.keys() - before:
-        monkeypatch.setattr(module, name, names[name])
-
-
 def call(name: str, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Any:
     """Call a program's `main` in this process; what it exits with, or None."""
     monkeypatch.setattr(sys, "argv", [f"{name}.py", *arguments])
@@ -144,21 +130,20 @@ def call(name: str, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Any:
 
 def saved(folder: Path) -> dict[str, Any]:
     """What the checkpoints in a folder hold: bytes of files, arrays of Orbax."""
+    import orbax.checkpoint as ocp
+
     found = {path.name: path.read_bytes() for path in folder.glob("*.checkpoint")}
     steps = [path for path in (folder / "checkpoints").glob("*") if path.name.isdigit()]
     assert len(steps) <= 1
     for step in steps:
-        found |= {"step": int(step.name), **orbax_arrays(step / "state")}
+        with warnings.catch_warnings(action="ignore"):  # that no sharding is asked for
+            tree = ocp.PyTreeCheckpointer().restore((step / "state").resolve())
+        found |= {"step": int(step.name), **as_bytes(tree)}
     return found
 
 
-def orbax_arrays(folder: Path) -> dict[str, bytes]:
+def as_bytes(tree: Any) -> dict[str, bytes]:
     import jax
-    import orbax.checkpoint as ocp
 
-    with warnings.catch_warnings(action="ignore"):  # that no sharding is asked for
-        tree = ocp.PyTreeCheckpointer().restore(folder.resolve())
     leaves = jax.tree_util.tree_leaves_with_path(tree)
-    return {
-        jax.tree_util.keystr(path): np.asarray(leaf).tobytes() for path, leaf in leaves
-    }
+    return {jax.tree_util.keystr(p): np.asarray(leaf).tobytes() for p, leaf in leaves}

@@ -219,6 +219,4 @@ def text_of(rows: list[list[Any]]) -> str:
 
 
 def rounded(number: float) -> str:
-    if isinstance(number, int):
-        return f"{number:,}"
     return f"{number:.0e}" if 0 < abs(number) < 1e-3 else f"{number:.3f}"

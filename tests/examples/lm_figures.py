@@ -33,32 +33,6 @@ CHANGES = {
 }
 MADE_BY = "# Made by tests/examples/lm_figures.py from the runs that are kept."
 
-#: One step of the smallest model in each variant: its losses and what it takes.
-LAYOUTS = """
-import json, sys
-import jax, numpy as np
-from dataclasses import replace
-from lm import loader, parallel, train
-from lm.config import Config
-
-plain, variants = map(json.loads, sys.argv[1:])
-rows, found = np.random.default_rng(1).integers(1, 300, (16, 33), np.int32), {}
-for name, options in variants.items():
-    config = Config(**plain | options)
-    mesh = parallel.make_mesh(config, 8 if "parallel" in options else 1)
-    parts = rows.reshape(config.accumulate, -1, 33)
-    with jax.set_mesh(mesh):
-        graph, init, abstract = train.make_state(config, mesh)
-        shape = train.spec_of_rows(config, mesh)
-        step = train.make_step(config, graph).lower(abstract, shape).compile()
-        state, losses = init(jax.random.key(0)), []
-        for _ in range(3):
-            state, value = step(state, loader.to_devices(parts, mesh))
-            losses.append(float(value))
-        found[name] = {"losses": losses, **parallel.report(step)}
-print(json.dumps(found))
-"""
-
 SIZES_OF_TINY = {"vocab": 300, "width": 32, "layers": 2, "heads": 4, "kv_heads": 2}
 OFTEN = {"steps": 12, "save_every": 4, "eval_every": 6, "log_every": 1}
 TINY: dict[str, Any] = {**SIZES_OF_TINY, "context": 32, "compute": "float32", **OFTEN}
@@ -80,13 +54,41 @@ def options_of(config: dict[str, Any]) -> list[str]:
     ]
 
 
-def layouts(**variables: str) -> dict[str, Any]:
+def train_tiny(steps: int, **options: Any) -> tuple[Any, list[float], Any]:
+    """The state after some steps of the smallest model, their losses, and the step."""
+    sys.path.insert(0, str(EXAMPLES))
+    import jax
+    from lm import loader, parallel, train
+    from lm.config import Config
+
+    config = Config(**{**TINY, **options})
+    mesh = parallel.make_mesh(config, 8 if "parallel" in options else 1)
+    rows = np.random.default_rng(1).integers(1, 300, (16, 33), np.int32)
+    rows = rows.reshape(config.accumulate, -1, 33)
+    with jax.set_mesh(mesh):
+        graph, init, abstract = train.make_state(config, mesh)
+        shape = train.spec_of_rows(config, mesh)
+        step = train.make_step(config, graph).lower(abstract, shape).compile()
+        state, losses = init(jax.random.key(0)), []
+        for _ in range(steps):
+            state, value = step(state, loader.to_devices(rows, mesh))
+            losses.append(float(value))
+    return jax.device_get(state), losses, step
+
+
+def layouts() -> dict[str, Any]:
     """For each variant the losses of three steps, bytes and collectives."""
-    env = {**os.environ, "JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": "8"}
-    command = [sys.executable, "-c", LAYOUTS, json.dumps(TINY), json.dumps(VARIANTS)]
-    more = {"cwd": EXAMPLES, "env": {**env, **variables}, "check": True}
-    out = subprocess.run(command, capture_output=True, text=True, **more)
-    return json.loads(out.stdout)
+    sys.path.insert(0, str(EXAMPLES))
+    import jax
+    from lm import parallel
+
+    jax.config.update("jax_platforms", "cpu")
+    jax.config.update("jax_num_cpu_devices", 8)
+    found = {}
+    for name, options in VARIANTS.items():
+        _, losses, step = train_tiny(3, **options)
+        found[name] = {"losses": losses, **parallel.report(step)}
+    return found
 
 
 def table_of_layouts(found: dict[str, Any]) -> str:
@@ -97,6 +99,15 @@ def table_of_layouts(found: dict[str, Any]) -> str:
         sizes = [f"{report[kind]:,}" for kind in kinds]
         rows.append([layout, *sizes, ", ".join(names) or "none"])
     return text_of(rows)
+
+
+def metrics(run: str | Path) -> list[dict[str, Any]]:
+    lines = Path(run, "metrics.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def losses(run: str | Path) -> list[float]:
+    return [event["loss"] for event in metrics(run) if "loss" in event]
 
 
 def processes() -> dict[str, Any]:
@@ -115,17 +126,12 @@ def processes() -> dict[str, Any]:
             arguments = options_of({**TINY, **places, "parallel": "fsdp"})
             return launch.start(count, devices, "lm.train", arguments)
 
-        def losses(run: str) -> list[float]:
-            text = (folder / run / "metrics.jsonl").read_text()
-            events = map(json.loads, text.splitlines())
-            return [event["loss"] for event in events if "loss" in event]
-
         for name, count, devices in (
             ("one process of one device", 1, 1),
             ("two processes of four devices", 2, 4),
         ):
             assert launch.wait(start(name, count, devices)) == 0
-            found[name] = losses(name)
+            found[name] = losses(folder / name)
         name = "the same, one killed; then one process of eight devices"
         running = start(name, 2, 4)
         while not list((folder / name).glob("checkpoints/[0-9]*")):
@@ -133,7 +139,7 @@ def processes() -> dict[str, Any]:
         running[1].kill()
         assert launch.wait(running) != 0
         assert launch.wait(start(name, 1, 8)) == 0
-        found[name] = losses(name)
+        found[name] = losses(folder / name)
     return found
 
 
@@ -331,9 +337,8 @@ def measured(run: Path) -> dict[str, Any]:
     config, results = (
         json.loads((run / f"{name}.json").read_text()) for name in ("config", "results")
     )
-    events = [json.loads(x) for x in (run / "metrics.jsonl").read_text().splitlines()]
     name = "validation_bits_a_byte"
-    curve = [(event["step"], event[name]) for event in events if name in event]
+    curve = [(event["step"], event[name]) for event in metrics(run) if name in event]
     return {"config": config, "results": results, "curve": curve}
 
 

@@ -1,10 +1,16 @@
-"""Runs a program in a process of its own, or a function in several threads."""
+"""Shapes; a program in a process of its own, and a function in several threads."""
 
 import subprocess
 import sys
 import textwrap
 import threading
 from concurrent.futures import ThreadPoolExecutor
+
+import jax
+
+
+def shaped(*shape, dtype="float32"):
+    return jax.ShapeDtypeStruct(shape, dtype)
 
 
 def printed(program, *arguments):

@@ -386,18 +386,3 @@ def test_what_is_unknown_in_the_table():
     assert row.expression == "jnp.linalg.svd(x)"
     assert " + ?" in repr(costs)
     assert "call out of the program" in repr(costs)
-
-
-def test_what_a_librarys_object_became_is_a_result():
-    class Odd:
-        """A callable that can lower itself, as those of libraries."""
-
-        def __call__(self, state, x):
-            state["count"] = state["count"] + jnp.sum(x)
-            return x * 2
-
-        def lower(self, state, x):
-            raise NotImplementedError
-
-    view = lens(Odd(), {"count": jnp.zeros(())}, jnp.ones(3))
-    assert only(view, "reduce_sum").fate == "kernel"

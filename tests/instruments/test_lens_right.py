@@ -24,10 +24,6 @@ def of(view: Lens, primitive: str):
     return found
 
 
-def kernels_with(view: Lens, opcode: str):
-    return [k for k in view.kernels if any(i.opcode == opcode for i in k.instructions)]
-
-
 def marks_of(traced, edit):
     """The equations of a traced function, and what its text says, edited, of them."""
     numbered = _equations.Numbered.of(traced)

@@ -343,6 +343,7 @@ def test_text_and_html(results):
         shown = result._repr_html_()
         assert 'class="ja-table"' in shown
         assert "html[data-theme=dark] .ja-table" in shown
+        assert "prefers-color-scheme:dark" in shown
         assert f"JAX {jax.__version__}" in result.provenance
         assert result.provenance in repr(result)
     assert "&lt;jit&gt; &amp; co" in c._repr_html_()

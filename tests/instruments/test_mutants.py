@@ -15,6 +15,7 @@ from jax import lax
 from justafter import _lens, lens
 
 from .mutants import contradictions
+from .running import shaped
 
 X = jnp.linspace(0.1, 1.0, 24).reshape(4, 6)
 V = jnp.linspace(0.2, 1.0, 6)
@@ -84,10 +85,6 @@ MAKERS = (_linen, _nnx, _equinox, _optax, _diffrax, _lineax, _optimistix)
 FUNCTIONS = {make.__name__.strip("_"): make for make in MAKERS}
 
 
-def shaped(*shape: int, dtype: str = "float32") -> jax.ShapeDtypeStruct:
-    return jax.ShapeDtypeStruct(shape, dtype)
-
-
 def sums(x):
     jnp.sum(x[..., :1] * 3)
     return jnp.sum(x * x)
@@ -132,9 +129,8 @@ def test_no_sum_and_no_product_is_linked_wrongly_or_lost(fn, args):
     work = [e for e in view.equations if e.primitive in ("dot_general", "reduce_sum")]
     assert {eqn.fate for eqn in work} <= {"kernel", "unused"}
     assert not any(kernel.lost for kernel in view.kernels)
-    for (
-        kernel
-    ) in view.kernels:  # a loop is no product, though XLA wrote its name on one
+    # A loop is no product, though XLA wrote its name on one.
+    for kernel in view.kernels:
         if any(one.opcode == "dot" for one in kernel.instructions):
             assert not any(view.equations[i].regions for i in kernel.members)
 

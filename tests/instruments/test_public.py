@@ -27,6 +27,8 @@ import justafter, sys
 print(len(ran), "justafter._lens" in sys.modules)
 from justafter import *
 print(sorted(justafter.__all__) == sorted(set(dir(justafter)) & set(justafter.__all__)))
+log = watch()  # says nothing when Python ends
+step(2)
 """
     assert printed(program).split() == ["1", "False", "True"]
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):

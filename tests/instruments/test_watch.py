@@ -4,9 +4,9 @@ import functools
 import gc
 import operator
 import re
+import sys
 import textwrap
 import weakref
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -271,21 +271,6 @@ def test_only_what_differs_is_said():
     assert pair == "config[1][1] was 2, now 3"
 
 
-def test_the_call_that_caused_a_retrace():
-    step = make_step()
-
-    def epoch(x):
-        return step(x)  # here
-
-    with watch() as log:
-        step(jnp.ones(3))
-        epoch(jnp.ones(4))
-    text = Path(__file__).read_text()
-    line = 1 + text[: text.index("# here\n")].count("\n")
-    assert log["step"].history[1].where == f"test_watch.py:{line}"
-    assert log["step"].compiled[1].where == f"test_watch.py:{line}"
-
-
 PROGRAM = """
 import sys, re, logging, io, pathlib, tempfile
 import jax, jax.numpy as jnp
@@ -477,7 +462,6 @@ def test_a_jit_inside_a_decorator_or_a_transformation():
 @pytest.mark.parametrize(("call", "error", "says"), [
     (lambda: watch(only=["step"]), TypeError, "only must be a function or several"),
     (lambda: watch(only=3), TypeError, "only must be a function or several, got 3"),
-    (lambda: watch(only=[]), TypeError, "only must be a function or several"),
     (lambda: watch(max_traces=0), ValueError, "max_traces must be 1 or more, got 0"),
 ])  # fmt: skip
 def test_bad_input(call, error, says):
@@ -491,14 +475,6 @@ def test_arguments_that_do_not_fit_are_the_users_error():
     with watch() as log, missing:
         step()
     assert log.compilations == 0
-
-
-def test_a_forgotten_log_stops_by_itself():
-    log = watch()
-    known = len(_events._listeners)
-    del log
-    gc.collect()
-    assert len(_events._listeners) == known - 1
 
 
 def test_a_jax_that_moved_says_so(monkeypatch):
@@ -524,17 +500,23 @@ def test_a_fault_of_ours_does_not_fail_the_users_call(monkeypatch):
 
 def test_the_table_as_text():
     step = make_step()
+
+    def epoch(x):
+        step(x)
+        return sys._getframe().f_lineno - 1
+
     with watch(only=[step]) as log:
         step(jnp.ones(3))
-        step(jnp.ones(4))
-    assert re.sub(r":\d+\n", ":LINE\n", repr(log)) == textwrap.dedent(
-        """\
+        line = epoch(jnp.ones(4))
+    assert log["step"].compiled[1].where == f"test_watch.py:{line}"
+    assert repr(log) == textwrap.dedent(
+        f"""\
         function  traces  compilations  why again
         step           2             2  new shape ×1
         step, trace by trace
           1. x: float32[3], n=1
              first call
-          2. x: float32[4], n=1, from test_watch.py:LINE
+          2. x: float32[4], n=1, from test_watch.py:{line}
              new shape: x was float32[3], now float32[4]"""
     )
 
@@ -560,9 +542,6 @@ def test_html_escapes_and_an_empty_log_says_so():
     shown = log._repr_html_()
     assert "<script>" not in shown
     assert "&lt;script&gt;" in shown
-    assert 'class="ja-table"' in shown
-    assert "html[data-theme=dark] .ja-table" in shown
-    assert "prefers-color-scheme:dark" in shown
     with watch() as log:
         pass
     assert repr(log) == "nothing traced or compiled"

@@ -92,17 +92,11 @@ def _rename(jax: Any, is_pretended: Any) -> None:
 def _change_compiling(jax: Any, how: dict[str, Any], is_pretended: Any) -> None:
     from jax import stages
 
-    compile_ = stages.Lowered.compile
     real = {name: getattr(stages.Compiled, name) for name in _ANALYSES}
 
     def is_ours(compiled: Any) -> bool:
         device = compiled.runtime_executable().local_devices()[0]
         return is_pretended() and device.client is jax.devices()[0].client
-
-    def compile(lowered: Any, *args: Any, **options: Any) -> Any:
-        if is_pretended():
-            _speak(jax, how, str(lowered.as_text().partition("@jit_")[2]))
-        return compile_(lowered, *args, **options)
 
     def cost_analysis(compiled: Any) -> Any:
         found = real["cost_analysis"](compiled)
@@ -119,7 +113,6 @@ def _change_compiling(jax: Any, how: dict[str, Any], is_pretended: Any) -> None:
         told = "kernels" in how and is_ours(compiled)
         return _with_more(text, how["kernels"]) if told else text
 
-    stages.Lowered.compile = compile  # type: ignore[method-assign]
     stages.Compiled.cost_analysis = cost_analysis  # type: ignore[method-assign]
     stages.Compiled.memory_analysis = memory_analysis  # type: ignore[method-assign]
     stages.Compiled.as_text = as_text  # type: ignore[method-assign]

@@ -10,8 +10,6 @@ from flax import nnx
 
 from justafter import RetraceError, watch
 
-from ..running import printed
-
 
 def rows(n):
     return jnp.ones((n, 3))
@@ -135,16 +133,6 @@ def test_a_function_that_was_not_called_while_a_library_worked():
     with watch() as log:
         jax.jit(lambda y: eqx.filter_jit(jnp.sin)(y))(1.0)
     assert log[step].traces == 0
-
-
-def test_nothing_is_printed_when_python_ends():
-    program = """
-    import jax, equinox as eqx
-    from justafter import watch
-    f, g = jax.jit(lambda x: x), eqx.filter_jit(lambda x: x)
-    log = watch(); f(1.0); g(1.0)
-    """
-    assert printed(program) == ""
 
 
 def test_a_reason_names_what_differs_in_a_model_and_no_more():
