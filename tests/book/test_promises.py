@@ -74,9 +74,10 @@ def test_a_cell_that_starts_a_task_offers_no_program(book):
 
 
 def test_a_page_may_be_left_out_or_fail_by_its_own_options(book):
-    for name in ('execution_mode: "off"', "execution_allow_errors: true"):
-        front = FRONT.replace("\n---", f"\nmystnb: {{{name}}}\n---")
-        book.chapter(name[-4:], "1 / 0", front=front)
+    options = {"off": 'execution_mode: "off"', "fails": "execution_allow_errors: true"}
+    for name, option in options.items():
+        front = FRONT.replace("\n---", f"\nmystnb: {{{option}}}\n---")
+        book.chapter(name, "1 / 0", front=front)
     book.done("execute")
 
 

@@ -60,6 +60,7 @@ TIMINGS = (
         (Promise("", gives="1.00001"), ran("1.00002\n"), None),
         (Promise("", gives="<A at 0x7f5a5da3>"), ran("<A at 0x7f5a5db4>\n"), None),
         *((Promise("", gives=f"1\n{t}2"), ran("1\n2\n"), None) for t in TIMINGS),
+        *((Promise("", gives=f"1\n{t}3"), ran("1\n2\n"), "got") for t in TIMINGS),
         (Promise("", gives="1"), ran("2\n"), "got"),
         (Promise("", gives="1"), ran("", "NameError: x", 1), "NameError: x"),
         (Promise("", gives=None), ran("anything\n"), None),
