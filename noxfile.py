@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -51,10 +52,14 @@ NEWEST = next(filter(is_here, [*NEWER, *RUNNING]), None)
 if NEWEST is None:
     sys.exit(f"The book needs Python {NEWER[-1]} or later: install one first.")
 
-# uv is faster, but reads no settings of pip's, such as its index or certificate.
-PIP = [sys.executable, "-m", "pip", "config", "list"]
-TOLD = subprocess.run(PIP, capture_output=True, text=True, check=False).stdout
-uses_pip = any(word in TOLD for word in ("index", "links", "cert", "host", "proxy"))
+# uv is faster, but does not read pip's settings: it gets these, or pip installs.
+CONFIG = [sys.executable, "-m", "pip", "config", "list"]
+TOLD = subprocess.run(CONFIG, capture_output=True, text=True, check=False).stdout
+SETTINGS = dict(re.findall(r"([\w-]+)='(.*)'", TOLD.replace(r"\n", " "))[::-1])
+PLACES = ("index-url", "extra-index-url", "find-links")
+WHERE = [f"--{name}={x}" for name in PLACES for x in SETTINGS.pop(name, "").split()]
+CERT = {"SSL_CERT_FILE": SETTINGS.pop("cert", os.environ.get("SSL_CERT_FILE"))}
+uses_pip = re.search("index|links|cert|host|proxy", " ".join(SETTINGS))
 nox.options.default_venv_backend = "virtualenv" if uses_pip else "uv|virtualenv"
 nox.options.reuse_venv = "yes"
 
@@ -72,14 +77,15 @@ def install(session: nox.Session, *locks: str, others: list[str] = ()) -> None:
     if not installed.exists() or installed.read_text() != wanted:
         installed.unlink(missing_ok=True)
         # Python compiles what it imports; all modules of all packages take a minute.
-        session.install("--no-compile", "--require-hashes", *(f"-r{f}" for f in files))
+        locked = ("--no-compile", "--require-hashes", *(f"-r{f}" for f in files))
+        session.install(*WHERE, *locked, env=CERT)
         # The build backend is locked with the rest, so no isolated build fetches it.
         packages = [f"-e{project.parent}" for project in PROJECTS]
         session.install("--no-deps", "--no-build-isolation", *packages)
         installed.write_text(wanted)
     if others:
         installed.unlink()  # from here on it is not the locked environment
-        session.install("--upgrade", *others)
+        session.install(*WHERE, "--upgrade", *others, env=CERT)
 
 
 def python(session: nox.Session, *args: str, env: dict[str, str] = CPU) -> None:
@@ -129,11 +135,9 @@ def site(session: nox.Session) -> None:
 def lint(session: nox.Session) -> None:
     """Check style, formatting, spelling, wording and types."""
     install(session, "docs", "lint")  # types are those of what is installed
-    session.run("ruff", "check")
-    session.run("ruff", "format", "--check")
-    session.run("codespell")
-    session.run("python", "-m", "tests.language")
-    session.run("mypy")
+    tools = "ruff check, ruff format --check, codespell, python -m tests.language, mypy"
+    for tool in tools.split(", "):
+        session.run(*tool.split())
 
 
 @nox.session(python=NEWEST, default=False)
@@ -199,8 +203,7 @@ def drift(session: nox.Session) -> None:
 def linkcheck(session: nox.Session) -> None:
     """Follow every link of the book to other sites."""
     install(session, "docs")
-    place = ("docs", "_build/linkcheck")
-    python(session, "-m", "sphinx", "-c", "conf", "-b", "linkcheck", *place)
+    python(session, "-m", "sphinx", "-cconf", "-blinkcheck", "docs", "_build/linkcheck")
 
 
 @nox.session(python=NEWEST, default=False)
@@ -234,15 +237,12 @@ def record(session, kind: str, found: bool, env: dict[str, str], *options) -> No
 @nox.session(python=NEWEST, default=False)
 def lock(session: nox.Session) -> None:
     """Bring the locked requirements in step with pyproject.toml; `-- --upgrade`."""
-    session.install("--require-hashes", "-rrequirements-nox.txt")
-    options = (
-        *("--universal", "--python-version", OLDEST, "--generate-hashes", "--quiet"),
-        *("--no-annotate", "--no-header", "--no-emit-index-url", *session.posargs),
-    )
+    session.install(*WHERE, "--require-hashes", "-rrequirements-nox.txt", env=CERT)
+    options = (*WHERE, "--python-version", OLDEST, "--quiet", *session.posargs)
     locks = nox.project.load_toml("pyproject.toml")["tool"]["locks"]
     for name, sources in locks.items():
         output = f"--output-file=requirements-{name}.txt"
-        session.run("uv", "pip", "compile", *options, *sources, output)
+        session.run("uv", "pip", "compile", *options, *sources, output, env=CERT)
 
 
 if __name__ == "__main__":

@@ -37,7 +37,6 @@ def keep_run(settings: Settings, number_of_cells: int) -> None:
     KeptRuns(settings).save(chapter, Finished(run, {"files": {}}))
 
 
-@pytest.mark.usefixtures("ready_workers")
 def test_what_has_run_is_taken_if_it_has_as_many_cells_as_the_page(settings):
     keep_run(settings, 1)
     book = execute(settings, Progress())

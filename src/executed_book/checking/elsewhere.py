@@ -1,14 +1,14 @@
 """What cells gave in other places: on a GPU, or with another JAX, while it holds."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
 
 from ..model import Cell, CellResult, Executed, Output, Provenance
 from .comparison import same_output
-from .stored import StoredCell, outputs_of, read_outputs, stored_source
+from .stored import StoredCell, outputs_of, read_outputs, stored_path, stored_source
 from .text import pinned_text
 
 #: An address in a message: with another JAX, its documentation lies elsewhere.
@@ -40,40 +40,44 @@ def records_of(
 
     The second says how many cells have changed since they were recorded, by device.
     Records of the kind of device that the page itself ran on are left out. A record
-    made with another JAX holds: its tab names that.
+    made with another JAX holds: its tab names that. But where that JAX gave the same
+    on the page's own kind of device, the difference is the release's, and is left out.
 
     Raises:
         PageError: a file cannot be read.
     """
-    here = executed.run.provenance
+    here, docname = executed.run.provenance, executed.chapter.docname
     sources = [stored_source(cell) for cell in executed.chapter.cells]
     records: dict[int, list[Record]] = {}
     stale: dict[str, int] = {}
-    for page in map(read_outputs, paths):
+    for path, page in zip(paths, map(read_outputs, paths), strict=True):
         where = page.provenance
         if where.device_kind == here.device_kind:
             continue
         holding = same_cells(page.cells, sources, needs)
+        folder = path.parents[docname.count("/") + 1]
+        old = stored_path(folder, where.jax, docname, here.device_kind)
+        before = read_outputs(old).cells if old.exists() else ()
+        holding_before = same_cells(before, sources, needs)
         if changed := len(page.cells) - len(holding):
             stale[where.device_kind] = changed
         for cell, result in executed:
             stored = holding.get(cell.number)
-            if stored is not None and _is_another(cell, result, stored):
+            known = [pinned_text(result.outputs)]
+            if cell.number in holding_before:
+                known.append(holding_before[cell.number].output)
+            if stored is not None and _is_another(cell, known, stored):
                 record = Record(where, outputs_of(stored))
                 records.setdefault(cell.number, []).append(record)
     return records, stale
 
 
-def _is_another(cell: Cell, result: CellResult, stored: StoredCell) -> bool:
-    """Whether there is something to show beside what the cell gave here."""
+def _is_another(cell: Cell, known: Iterable[str], stored: StoredCell) -> bool:
+    """Whether there is something to show beside what is `known` of the own device."""
     if stored.failed or not stored.parts:
         return False
-    if cell.varies:
-        return True
-    if cell.raises is None:
-        return not is_same(stored, result)
-    messages = stored.output, pinned_text(result.outputs)
-    return same_output(*(_ADDRESS.sub("", text) for text in messages)) is not None
+    new, *old = (_ADDRESS.sub("", text) for text in (stored.output, *known))
+    return cell.varies or all(same_output(text, new) for text in old)
 
 
 def is_same(stored: StoredCell | None, result: CellResult) -> bool:

@@ -191,8 +191,7 @@ def _warned(chapter: Chapter, cell: Cell, result: CellResult) -> Iterator[PageEr
             hint = f"fix the cause; if the page is about it, write {_warning(text)}"
             yield chapter.wrong(cell, "writes to stderr", hint, text)
         return
-    name, _, words = cell.warns.partition(": ")
-    if name not in text or words not in text:
+    if not re.search(rf"(?<![\w.]){re.escape(cell.warns)}", text):
         other = "another" if text else "none"
         what = f"announces the warning {cell.warns!r} and gives {other}"
         hint = (

@@ -158,13 +158,11 @@ class RecordTabs(SphinxTransform):
 
 def _set_aside(home: nodes.container, like: nodes.container) -> nodes.container:
     """Put a cell's own output into the first of several tabs; the set of tabs."""
-    tabs: nodes.container = create_component(
-        "tab-set", classes=["sd-tab-set", "records"]
-    )
+    tabs = create_component("tab-set", classes=["sd-tab-set", "records"])
     own = part_of(home, "output")
     # The container stays where MyST-NB put it; what it shows moves into the first tab.
     shown = own.children if own is not None else ()
-    tabs += _tab(home["cell_metadata"]["device"], shown, checked=True)
+    tabs += _tab(home["cell_metadata"]["device"], shown)
     if own is None:
         own = like.deepcopy()
         home += own
@@ -173,23 +171,16 @@ def _set_aside(home: nodes.container, like: nodes.container) -> nodes.container:
     return tabs
 
 
-def _tab(
-    label: str, content: Sequence[nodes.Node], checked: bool = False, version: str = ""
-) -> nodes.Node:
+def _tab(label: str, content: Sequence[nodes.Node], version: str = "") -> nodes.Node:
     """One output among the tabs; the choice is shared by all that have its label.
 
     `version` says what besides the device is another one than the page's.
     """
-    tab = create_component("tab-item", classes=["sd-tab-item"], selected=checked)
     title = f"{label}, {version}" if version else label
     heading = nodes.rubric(title, title, classes=["sd-tab-label"])
     heading["sync_group"], heading["sync_id"] = "platform", slug(label)
-    tab += heading
-    inside = create_component(
-        "tab-content", classes=["sd-tab-content"], children=list(content)
-    )
-    tab += inside
-    return tab
+    inside = create_component("tab-content", ["sd-tab-content"], children=[*content])
+    return create_component("tab-item", ["sd-tab-item"], children=[heading, inside])
 
 
 def _box(program: str) -> nodes.container:

@@ -110,11 +110,12 @@ def needs_nothing(number: int) -> set[int]:
     return set()
 
 
-def records(folder, *cells, here=CPU, tags=()):
-    """The records of a page whose only cell gave 1.0 here."""
+def records(folder, *cells, here=CPU, tags=(), before="1.0"):
+    """The records of a page whose cell gave 1.0 here, and `before` with their JAX."""
     path = stored_path(folder, GPU.jax, "one", GPU.device_kind)
     write_page(StoredPage(GPU, cells), path)
-    write_page(StoredPage(CPU, cells), stored_path(folder, CPU.jax, "one"))
+    page = StoredPage(CPU, (stored("x", before),))
+    write_page(page, stored_path(folder, GPU.jax, "one"))
     [paths] = recorded_elsewhere(folder).values()
     made = chapter(Cell(1, "x", 5, tags=frozenset(tags)))
     ran = executed(made, gave(shown("1.0")), provenance=here)
@@ -156,6 +157,11 @@ def test_a_message_has_a_tab_if_it_says_something_else(tmp_path, message, is_sho
     ran = executed(made, gave(item | {"evalue": f"bad{SEE}errors.html"}))
     found, _ = records_of(ran, [path], needs_nothing)
     assert list(found) == [1] * is_shown
+
+
+def test_what_a_release_changed_on_all_devices_has_no_tab(tmp_path):
+    assert records(tmp_path, stored("x", "2"), before="2") == ({}, {})
+    assert list(records(tmp_path, stored("x", "2"), before="3")[0]) == [1]
 
 
 def test_a_record_of_the_pages_own_kind_of_device_is_left_out(tmp_path):

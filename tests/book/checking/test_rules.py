@@ -74,8 +74,9 @@ WARNED = gave(printed("UserWarning: careful\n", "stderr"))
 def test_an_announced_warning_is_looked_for_whatever_the_rules():
     warns = Cell(1, "x", 5, warns="UserWarning: care")
     assert wrong(warns, WARNED) == []
-    [told] = wrong(Cell(1, "x", 5, warns="UserWarning: not"), WARNED)
-    assert "and gives another\nwrite :warns: " in told
+    for other in ("UserWarning: not", "UserWarning: full", "Warning: care"):
+        [told] = wrong(Cell(1, "x", 5, warns=other), WARNED)
+        assert "and gives another\nwrite :warns: " in told
 
 
 @pytest.mark.parametrize(
