@@ -33,8 +33,11 @@ def test_prose_alone_executes_nothing_and_a_cell_its_chapter_alone(two):
     assert "0 to execute" in two.built(SOME_NAME="set")
     assert "An older file." in two.html("one")
     two.chapter("one", "print('uno')")
+    read = (two.site.parent / ".html-work" / "doctrees" / "two.doctree").stat()
     assert "1 to execute" in two.built()
     assert "uno" in two.html("one")
+    again = (two.site.parent / ".html-work" / "doctrees" / "two.doctree").stat()
+    assert again.st_mtime_ns == read.st_mtime_ns, "the other page is not read again"
 
 
 def test_a_changed_renderer_renders_all_and_executes_nothing(two):
@@ -52,6 +55,8 @@ def test_a_changed_renderer_renders_all_and_executes_nothing(two):
         assert "0 to execute" in two.built()
         assert words in two.html("one")
         assert words in two.html("two")
+    taken = sorted(path.name for path in two.site.glob("_downloads/*.md"))
+    assert taken == ["index.md", "one.md", "two.md"], "what is no page offers nothing"
 
 
 def test_a_changed_announcement_is_checked_without_running(two):

@@ -1,5 +1,7 @@
 """Two cold builds give the same bytes, but for what is marked as measured."""
 
+import re
+
 import sphinx
 from bs4 import BeautifulSoup
 
@@ -80,15 +82,22 @@ def test_two_cold_builds(book, tmp_path_factory):
 
 def test_a_page_is_the_same_whatever_was_built_before(book):
     """Cold, and after other builds: every file of the site has the same bytes."""
+    kinds = ("a word", "pair: one; two", "see: x; y")
+    words = "".join(f"```{{index}} {each}\n```\n\n" for each in kinds)
     book.index("one", "two")
     book.page("one", PAGE.split("The sum is")[0] + "```{index} a word\n```\n")
-    book.page("two", "# Two\n\n```{index} another; word\n```\n\nText.\n")
+    book.page("two", f"# Two\n\n{words}Text.\n")
     book.built(SOURCE_DATE_EPOCH="1000000000")
     first = pages(book)
     assert {"genindex.html", "search.html", "searchindex.js"} <= first.keys()
+    entries = (
+        first["searchindex.js"].partition(b'"indexentries":')[2].partition(b"}")[0]
+    )
+    named = b"a word, one, two, x"
+    assert re.findall(rb'"([\w ]+)":', entries) == named.split(b", ")
     path = book.root / "docs" / "two.md"
     text = path.read_text()
-    path.write_text(text + "More text.\n")
+    path.write_text(text.replace("# Two", "# Twice") + "More text.\n")
     book.built(SOURCE_DATE_EPOCH="1000000000")
     assert pages(book)["two.html"] != first["two.html"]
     path.write_text(text)

@@ -14,6 +14,8 @@ from .conftest import FRONT, TinyBook
 from .test_six_promises import Fault as Faults
 from .test_six_promises import Tried, assert_kept, attempt, good_book
 
+DISPLAY = "from IPython.display import display\n"
+
 #: A front matter that lets cells run for two seconds.
 TWO_SECONDS = "---\nfile_format: mystnb\nexecuted_book: {limit: 2}\n---\n\n"
 
@@ -70,6 +72,26 @@ FAULTS = {
         "print('\\ud800')",
         words="cell 1 raised UnicodeEncodeError & surrogates not allowed",
     ),
+    # cells that ask for what is not here
+    "held": fault(
+        DISPLAY,
+        "display({'text/plain': 'x', 'application/json': {1j}}, raw=True)",
+        line=14,
+        words="cell 2 raised TypeError",
+    ),
+    "updated": fault(
+        f"{DISPLAY}one = display(1, display_id=True)",
+        "one.update(2)",
+        line=14,
+        words="cell 2 raised RuntimeError & updated in the cell that shows it",
+    ),
+    "fetches": fault(
+        "import urllib.request\nurllib.request.urlopen('http://localhost:9')",
+        line=10,
+        words="cell 1 raised URLError & name its page in nb_execution_excludepatterns",
+    ),
+    "background": fault("!sleep 0.1 &", words="start it with subprocess.Popen"),
+    "quits": fault("quit()", words="cell 1 raised SystemExit"),
     # cells whose process does not live to tell
     "dies": fault(
         "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)",
@@ -198,6 +220,10 @@ def every_faulty_page(book: TinyBook) -> None:
     (docs / "latin.md").write_bytes(b"# T\n\ncaf\xe9\n")
     (docs / "broken.ipynb").write_text('{"nbformat": 4,')
     (docs / "note.ipynb").write_text(NOTEBOOK)
+    # What the process that runs a page needs itself is no fault.
+    patched = "import json, time\njson.dumps = json.loads = time.perf_counter = None"
+    book.chapter("patched", patched, "assert json.loads is time.perf_counter is None")
+    book.chapter("broke", "get_ipython().compile = None", "1")
     book.chapter("twice", "1")
     (docs / "twice.ipynb").write_text('{"nbformat": 4, "cells": [], "metadata": {}}')
     book.chapter(
@@ -212,7 +238,7 @@ def every_faulty_page(book: TinyBook) -> None:
 
 @pytest.fixture(scope="module")
 def tried(tmp_path_factory) -> Tried:
-    count = len(FAULTS) + len(PAGES) + 4 + 5
+    count = len(FAULTS) + len(PAGES) + 5 + 5
     faults = Faults(every_faulty_page, "nothing", problems=count, soon=600.0)
     good = good_book(tmp_path_factory.mktemp("good"))
     return attempt(good, faults, tmp_path_factory.mktemp("scratch"))
@@ -257,6 +283,7 @@ def test_a_faulty_page_is_told_at_its_line(told, name):
         ("latin:3", "not UTF-8"),
         ("broken:1", "not a notebook: JSONDecodeError"),
         ("note:4", "cell 1 raised ZeroDivisionError"),
+        ("broke:13", "cell 2 broke the process that runs it\n    Traceback (most"),
         ("twice:1", "twice.ipynb beside it gives the same page"),
     ],
 )

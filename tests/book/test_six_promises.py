@@ -55,12 +55,6 @@ def page(*cells: str) -> Callable[[TinyBook], object]:
     return lambda book: book.chapter("one", *cells)
 
 
-def cut(book: TinyBook) -> None:
-    for path in book.cache.rglob("*.json"):
-        path.write_bytes(path.read_bytes()[:-9])
-    page("print(7 * 7)", "1 / 0")(book)
-
-
 def random_caches(book: TinyBook) -> None:
     book.chapter("right", "1")
     (book.cache / "programs").mkdir()
@@ -122,7 +116,6 @@ data = 1
 for _ in range(600):
     data = [data]
 display({"text/plain": "deep", "application/json": data}, raw=True)"""
-RAISES = "def setup(app):\n    app.connect('doctree-read', lambda *_: 1 / 0)"
 REMOVES = """
 import shutil
 def remove(app):
@@ -157,11 +150,9 @@ FAULTS = {
     "no conf.py": Fault(
         lambda book: (book.root / "conf" / "conf.py").unlink(), "no conf.py in it"
     ),
-    "an extension that raises": Fault(conf(RAISES), "could not be rendered: Extension"),
     "an extension that exits": Fault(
         conf(EXITS), "could not be rendered: SystemExit: 0"
     ),
-    "no such extension": Fault(conf("extensions += ['no_such']"), "no_such"),
     "a date": Fault(
         lambda book: None,
         "SOURCE_DATE_EPOCH is 'soon'",
@@ -175,7 +166,6 @@ FAULTS = {
     "a platform": Fault(
         page("import jax"), "'cuda'", variables={"JAX_PLATFORMS": "cuda"}
     ),
-    "cut caches": Fault(cut, "raised ZeroDivisionError"),
     "random caches": Fault(random_caches, "raised ZeroDivisionError"),
     "a random record": Fault(
         random_record,

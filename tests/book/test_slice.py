@@ -199,7 +199,6 @@ def test_a_trainings_loop_does_not_print():
 REFUSED = {
     "a name from nowhere": (["x = 1", "print(y)"], 1, 1, "`y` is not defined"),
     "display": (["x = 1", "display(x)"], 1, 1, "only in IPython"),
-    "a shell command": (["x = 1", "!ls"], 1, 1, "not plain Python"),
     "a magic's value": (["x = 1\nt = %timeit -o x", "print(x)"], 1, 1, "`x` is not"),
     "a cell that awaits": (
         ["async def f():\n    return 1\nx = await f()"],

@@ -128,20 +128,6 @@ def test_the_field_shows_that_it_has_the_focus(visit, name):
     assert np.abs(with_focus - pixels(field, around=4)).max() > 60
 
 
-def test_no_empty_bar_lies_over_a_page(visit):
-    for name in ("everything.html", "search.html"):
-        bar = visit(name, width=PHONE).page.locator(".bd-header-article")
-        assert bar.count() == 0 or not bar.is_visible()
-
-
-def test_the_search_button_leaves_the_header_its_edges(visit):
-    page = visit("plain.html", width=1440).page
-    header = page.locator(".bd-header").bounding_box()
-    button = page.locator(".bd-header .search-button__button:visible").bounding_box()
-    assert button["y"] >= header["y"] + 4
-    assert button["y"] + button["height"] <= header["y"] + header["height"] - 4
-
-
 @pytest.mark.parametrize("width", [NARROW, PHONE])
 def test_what_stands_in_the_header_does_not_overlap(visit, width):
     page = visit("everything.html", width=width).page
@@ -236,6 +222,8 @@ def test_the_menu_of_downloads_says_what_each_is(everything: Page):
     entries = everything.locator(menu).all_text_contents()
     texts = ["Notebook (.ipynb)", "Markdown (.md)", "Source of this page"]
     assert [text.strip() for text in entries] == [*texts, "Print, or save as PDF"]
+    text = everything.locator("link[rel=alternate][type='text/markdown']")
+    assert text.get_attribute("href") == "_downloads/everything.md"
 
 
 @pytest.fixture

@@ -33,6 +33,9 @@ def assert_it_fits(page: Page, width: int) -> None:
     button = page.locator(".bd-header .search-button__button:visible")
     assert button.count() == 1
     box = button.bounding_box()
+    header = page.locator(".bd-header").bounding_box()
+    assert box["y"] >= header["y"] + 4
+    assert box["y"] + box["height"] <= header["y"] + header["height"] - 4
     assert box["x"] >= 0
     assert box["x"] + box["width"] <= width
     assert page.locator(".bd-header .jax-version").inner_text() == f"JAX {JAX}"
@@ -47,6 +50,7 @@ def test_a_page_is_whole_offline_on_each_screen_and_in_both_themes(visit, name):
     assert [url for url in visited.requests if not url.startswith("file:")] == []
     assert page.title().endswith(f"JAX {JAX}")
     assert page.locator("meta[name=viewport]").count() == 1
+    assert not any("fontawesome" in url for url in visited.requests)
     on_phone = visit(name, width=PHONE)
     for one in (page, on_phone.page):
         one.evaluate(UNFOLD)
@@ -60,6 +64,8 @@ def test_a_page_is_whole_offline_on_each_screen_and_in_both_themes(visit, name):
         page.set_viewport_size({"width": width, "height": 844})
         assert_it_fits(page, width)
     assert_it_fits(on_phone.page, PHONE)
+    bar = on_phone.page.locator(".bd-header-article")
+    assert bar.count() == 0 or not bar.is_visible(), "an empty bar lies over the page"
     assert visited.errors + on_phone.errors == []
 
 
@@ -80,12 +86,17 @@ def test_long_code_scrolls_inside_its_block_and_fades_until_its_end(visit):
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_one_of_a_figures_twins_is_shown(visit, theme):
-    page = visit("everything.html", theme=theme).page
-    shown = page.locator(".cell_output img:visible")
+def test_one_of_a_figures_twins_is_shown_and_the_other_not_loaded(visit, theme):
+    visited = visit("everything.html", theme=theme)
+    shown = visited.page.locator(".cell_output img:visible")
     assert shown.count() == 1
     assert shown.get_attribute("class") == f"only-{theme}"
     assert shown.evaluate("e => getComputedStyle(e).backgroundColor").endswith(", 0)")
+    shown.scroll_into_view_if_needed()
+    loaded = f"document.querySelector('img.only-{theme}').naturalWidth > 0"
+    visited.page.wait_for_function(loaded)
+    [figure] = [url for url in visited.requests if "/_images/" in url]
+    assert figure.endswith("-dark.svg") == (theme == "dark")
 
 
 def test_a_page_reads_without_scripts(visit):
@@ -171,30 +182,6 @@ def test_results_are_reached_by_keyboard_and_have_a_page_of_their_own(visit):
     field.press("Enter")
     page.wait_for_url("**/search.html?q=normalize*")
     assert page.locator(".search-page .search-found li").count() > 0
-
-
-def test_messages_are_not_colored(everything: Page):
-    for kind in (".output.traceback", ".output.stderr"):
-        assert everything.locator(f"{kind} pre").count() > 0
-        assert everything.locator(f"{kind} pre span[class]").count() == 0
-
-
-def test_the_figure_of_the_other_theme_is_not_loaded(visit):
-    visited = visit("everything.html", theme="dark")
-    visited.page.locator("img.only-dark").scroll_into_view_if_needed()
-    loaded = "document.querySelector('img.only-dark').naturalWidth > 0"
-    visited.page.wait_for_function(loaded)
-    figures = [url for url in visited.requests if "/_images/" in url]
-    assert len(figures) == 1
-    assert figures[0].endswith("-dark.svg")
-
-
-def test_nothing_stands_in_the_way_of_the_text(visit):
-    visited = visit("everything.html")
-    visited.page.wait_for_load_state("networkidle")
-    blocking = "script[src]:not([defer], [async])"
-    assert visited.page.locator(f"head {blocking}").count() == 0
-    assert not any("fontawesome" in url for url in visited.requests)
 
 
 # What of each element depends on the theme, as it is printed.

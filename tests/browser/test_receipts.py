@@ -89,13 +89,11 @@ def test_on_a_phone_a_press_opens_a_sheet_within_the_screen(visit):
     panel = page.locator(PANEL)
     expect(panel).to_be_visible()
     box = panel.bounding_box()
-    assert box is not None
     assert box["x"] >= 0
     assert box["x"] + box["width"] <= 390
     assert box["y"] + box["height"] <= 844
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     tick = page.locator("#claim-odd-numbers-2").bounding_box()
-    assert tick is not None
     assert min(tick["width"], tick["height"]) >= 24
     page.get_by_role("button", name="Close").tap()
     expect(panel).to_have_count(0)

@@ -23,6 +23,9 @@ def test_the_zip_holds_the_pages_in_the_same_bytes_each_time(archive, site):
         assert book.read("book/index.html") == b"<p>one</p>"
     packed.unlink()
     assert archive.pack(site, "book").read_bytes() == first
+    for broken in (b"", b"no zip"):
+        packed.write_bytes(broken)
+        assert archive.pack(site, "book").read_bytes() == first
 
 
 def test_it_is_packed_again_only_when_the_pages_have_changed(archive, site):
@@ -38,11 +41,3 @@ def test_it_is_packed_again_only_when_the_pages_have_changed(archive, site):
     archive.pack(site, "book")
     with zipfile.ZipFile(packed) as book:
         assert book.namelist() == ["book/index.html"]
-
-
-@pytest.mark.parametrize("content", [b"", b"no zip"])
-def test_a_broken_zip_is_replaced(archive, site, content: bytes):
-    packed = archive.pack(site, "book")
-    first = packed.read_bytes()
-    packed.write_bytes(content)
-    assert archive.pack(site, "book").read_bytes() == first

@@ -15,15 +15,19 @@ def test_no_old_address_is_a_page_and_each_leads_to_one(moved):
 
 
 def test_the_pages_lead_on_from_their_own_folder(moved, tmp_path: Path):
-    builder = SimpleNamespace(name="html")
     new = {page for pages in moved.MOVED.values() for page in pages.values()}
-    app = SimpleNamespace(
-        builder=builder, outdir=tmp_path, env=SimpleNamespace(found_docs=set())
-    )
-    moved.write_old_addresses(app, None)
-    assert not list(tmp_path.iterdir())  # none of the pages is in this book
-    app.env.found_docs = new
-    moved.write_old_addresses(app, None)
+
+    def write(name: str, error: Exception | None, pages: set[str]) -> None:
+        env = SimpleNamespace(found_docs=pages)
+        app = SimpleNamespace(builder=SimpleNamespace(name=name), env=env)
+        app.outdir = tmp_path
+        moved.write_old_addresses(app, error)
+
+    # Another builder, a build that failed, and a book without these pages.
+    for none in (("epub", None, new), ("html", ValueError(), new), ("html", None, {})):
+        write(*none)
+    assert not list(tmp_path.iterdir())
+    write("html", None, new)
     written = sorted(tmp_path.rglob("*.html"))
     assert len(written) == sum(map(len, moved.MOVED.values()))
     for page in written:
@@ -33,10 +37,3 @@ def test_the_pages_lead_on_from_their_own_folder(moved, tmp_path: Path):
         old = page.relative_to(tmp_path).with_suffix("")
         assert target.as_posix() == moved.MOVED[old.parent.name][old.name]
         assert "noindex" in text
-
-
-def test_nothing_is_written_for_another_builder_or_a_failed_build(moved, tmp_path):
-    for name, failed in (("epub", None), ("html", ValueError())):
-        app = SimpleNamespace(builder=SimpleNamespace(name=name), outdir=tmp_path)
-        moved.write_old_addresses(app, failed)
-    assert list(tmp_path.iterdir()) == []

@@ -71,7 +71,6 @@ def plain(markdown: str) -> str:
 
 
 ENTRIES = found_entries()
-each_entry = pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.words)
 
 
 def test_the_finder_lists_every_entry_and_no_other():
@@ -92,20 +91,15 @@ def test_the_finder_explains_the_documented_classes():
         assert base in bases, f"{name} is not a {base}"
 
 
-@each_entry
-def test_the_first_cell_says_what_the_heading_says(entry: Entry):
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.words)
+def test_an_entry_raises_its_message_explains_it_and_fixes_it(entry: Entry):
     """A build fails where a cell does not give its pin, or raises no such error."""
     if entry.name == LOGGED:
         pins = accepted_path(ROOT / "outputs" / "cells", FOLDER + entry.page)
-        assert pins is not None
         assert entry.words in plain(pins.read_text("utf-8")), entry.place
     else:
         said = entry.cells[0].raises or entry.cells[0].warns or ""
         assert plain(said) == f"{entry.name}: {entry.words}", entry.place
-
-
-@each_entry
-def test_the_cause_is_told_and_the_fix_is_checked(entry: Entry):
     before, cause, rest = entry.text.partition("\n**Cause.** ")
     assert cause, f"{entry.place}: no cause"
     assert "{code-cell}" in before, f"{entry.place}: the cause comes first"
@@ -116,10 +110,6 @@ def test_the_cause_is_told_and_the_fix_is_checked(entry: Entry):
     cells = entry.cells[1:]
     assert not any(cell.raises or cell.warns for cell in cells), entry.place
     assert "assert " in cells[-1].source, f"{entry.place}: the fix is not checked"
-
-
-@each_entry
-def test_a_chapter_explains_more(entry: Entry):
     links = re.findall(r"\{doc\}`/([\w/-]+)`", entry.text)
-    lessons = [name for name in docnames() if not name.startswith(FOLDER)]
-    assert {*lessons} & {*links}, f"{entry.place}: no link to a chapter"
+    lessons = {name for name in docnames() if not name.startswith(FOLDER)}
+    assert lessons & {*links}, f"{entry.place}: no link to a chapter"

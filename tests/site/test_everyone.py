@@ -116,17 +116,6 @@ def test_each_page_has_a_title_of_its_own():
     assert [name for name in asked if not title.search(pages[name])] == []
 
 
-def test_folded_things_are_named_by_what_they_show():
-    folded = re.compile(r'<details class="admonition hide[^>]*>\s*<summary([^>]*)>')
-    found = [
-        (name, attributes)
-        for name in PAGES
-        for attributes in folded.findall((SITE / name).read_text())
-    ]
-    assert len(found) > 100
-    assert [one for one in found if "aria-label" in one[1]] == []
-
-
 def test_a_card_shows_that_it_has_the_focus(browser: Browser, address: str):
     page = browser.new_page()
     page.goto(address + "index.html")

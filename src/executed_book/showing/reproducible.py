@@ -48,10 +48,7 @@ def complete_search_index(app: Sphinx) -> Iterable[Any]:
 def _words(
     kind: str, value: str, target: str, main: str, *_: Any
 ) -> Iterable[tuple[str, str, str]]:
-    try:
-        parts = split_index_msg(kind, value)
-    except ValueError:
-        return
+    parts = split_index_msg(kind, value)
     for part in parts[:1] if kind in ("see", "seealso") else parts:
         yield part, target or "", main
 

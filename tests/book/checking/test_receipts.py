@@ -159,11 +159,14 @@ def test_pages_quote_the_counts_and_follow_them(book):
     book.page("index", text)
     book.built()
     assert '<span class="value">2</span> sentences' in book.html("index")
-    book.page("squares", f"{FRONT}# S\n{PAGE}\nThe first is zero. {{check}}`odd`\n")
+    more = "The first is zero. {check}`odd`\n" * 998
+    book.page("squares", f"{FRONT}# S\n{PAGE}\n{more}")
     book.built()
-    assert '<span class="value">3</span> sentences' in book.html("index")
+    assert '<span class="value">1,000</span> sentences' in book.html("index")
     book.page("index", text.replace("`sentences`", "`words`") + "\nIt is {value}`x`.\n")
-    output = book.refused("build")
+    book.page("unread", ":orphan:\n\n# U\n\nIt is. {no-check}`obvious`\n")
+    output = book.refused("build", "-Dnb_execution_excludepatterns=unread.md")
+    assert "'obvious' is not one of definition, instruction, title" in output
     assert "'words' is no count: there are sentences, checks" in output
     assert "index.md:9: " in output
     assert "'x' was not computed: values stand in the" in output

@@ -49,8 +49,6 @@ def test_printing_too_much_cannot_be_announced():
 @pytest.mark.parametrize(
     ("message", "said"),
     [
-        ("bad value", ':raises: "ValueError: bad value"'),
-        ("", ':raises: "ValueError"'),
         ("\n  first\nsecond", ':raises: "ValueError: first"'),
         ("é", ':raises: "ValueError: é"'),
         ("array (0x7f0012345678) is", ':raises: "ValueError: array"'),
@@ -76,8 +74,6 @@ WARNED = gave(printed("UserWarning: careful\n", "stderr"))
 def test_an_announced_warning_is_looked_for_whatever_the_rules():
     warns = Cell(1, "x", 5, warns="UserWarning: care")
     assert wrong(warns, WARNED) == []
-    [told] = wrong(warns, gave())
-    assert "announces the warning 'UserWarning: care' and gives none\ndrop" in told
     for other in ("UserWarning: not", "UserWarning: full", "Warning: care"):
         [told] = wrong(Cell(1, "x", 5, warns=other), WARNED)
         assert "and gives another\nwrite :warns: " in told
@@ -86,8 +82,6 @@ def test_an_announced_warning_is_looked_for_whatever_the_rules():
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("\x1b[31mred", "an ANSI code"),
-        ("<object at 0x7f00123456>", "a memory address"),
         ("0x7f0012345678", "a memory address"),
         ("object id 139812", "an object's id"),
         ("ipykernel_12", "a temporary kernel name"),

@@ -56,7 +56,6 @@ class Pinning:
 
     @property
     def path(self) -> Path:
-        assert self.settings.outputs is not None
         return stored_path(self.settings.outputs, CPU.jax, "one")
 
     @property

@@ -139,16 +139,6 @@ def test_a_cpu_with_another_jax_is_recorded_as_it_is(pinned):
     assert two.cells[1].text == "ZeroDivisionError: division by zero"
 
 
-def test_modules_are_found_below_a_folder_that_is_named_from_here(book):
-    """On a machine where nothing is installed, `PYTHONPATH=src` names the modules."""
-    (book.root / "src").mkdir()
-    (book.root / "src" / "mine.py").write_text("here = 1")
-    book.chapter("one", "import mine\nprint(mine.here)")
-    # It starts afresh, in a folder of its own.
-    book.chapter("two", "import os\nos.environ['JAX_A'] = '1'", "import mine")
-    book.executed(PYTHONPATH="src")
-
-
 @pytest.mark.parametrize(
     ("script", "driver"),
     [(None, None), ("exit 9", None), ("echo 570.1; echo 570.1", "570.1"), ("", None)],

@@ -83,7 +83,6 @@ def kind(offer: Offer | None) -> str:
     """
     if offer is None:
         return "refused"
-    assert offer.verdict is not None
     if not offer.verdict.is_good:
         return "caught"
     return "lengthened" if offer.verdict.added else "right"

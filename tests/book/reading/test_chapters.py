@@ -18,7 +18,6 @@ def read(root: Path, text: str, *rules: str, name: str = "one.md") -> Reading:
 def test_cells_and_text_stand_in_order_with_their_lines(tmp_path):
     text = FRONT + "# One\n\n```{code-cell}\n:tags: [check]\n\nx = 1\nx\n```\n\nTwo.\n"
     chapter = read(tmp_path, text, name="one.md").chapter
-    assert chapter is not None
     parts = [(p.line, getattr(p, "source", None)) for p in chapter.parts]
     assert parts == [(4, None), (9, "x = 1\nx"), (13, None)]
     assert (chapter.docname, chapter.title, chapter.text) == ("one", "One", text)
@@ -47,7 +46,6 @@ def test_a_cell_may_stand_in_a_file_of_its_own(tmp_path):
     (tmp_path / "cell.py").write_text("x = 3\n\n")
     text = FRONT + "```{code-cell}\n:load: cell.py\n```\n"
     chapter = read(tmp_path, text).chapter
-    assert chapter is not None
     assert chapter.cells[0].source == "x = 3"
     [told] = read(tmp_path, text.replace("cell.py", "nowhere.py")).errors
     said = "the cell's file 'nowhere.py' cannot be read: No such file or directory"

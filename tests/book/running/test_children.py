@@ -8,7 +8,6 @@ from tests.book.made import chapter
 UNSEEN = [
     "from concurrent.futures import ProcessPoolExecutor",
     "import os; os.posix_spawn('/bin/sh', ['sh'], {})",
-    "!make",
     "  ![ -e data.txt ] && cat data.txt",
     "!cat data/*.csv",
     "!cat $(ls)",

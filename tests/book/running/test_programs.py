@@ -93,7 +93,6 @@ def test_what_a_program_did_is_read_from_its_folder(tmp_path):
     worker.text_below = partial(Worker.text_below, worker)
     assert not task.may_go_on(worker)
     assert task.ended(worker, None, True) is False
-    assert task.ran is not None
     assert (task.ran.stdout, task.ran.stderr) == ("1\ufffd\n", "")
     assert (task.ran.raised, task.ran.status) == ("KeyError: 1", -9)
     assert task.ran.stopped == "at the time limit"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from executed_book.running.stderr import KNOWN, told_apart
+from executed_book.running.stderr import told_apart
 
 #: Lines as runs on GPUs have written them, by what they are about.
 RUNTIME_LINES = dict(
@@ -33,7 +33,3 @@ def test_a_line_of_the_runtime_is_known(name):
 @pytest.mark.parametrize("line", OWN_LINES)
 def test_any_other_line_is_the_cells_own(line):
     assert told_apart(f"{line}\n") == (f"{line}\n", "")
-
-
-def test_every_line_of_the_list_begins_as_text_does():
-    assert all(isinstance(words, tuple) and words for words in KNOWN.values())

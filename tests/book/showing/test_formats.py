@@ -32,15 +32,7 @@ from ..made import chapter, executed, gave, printed, raised, shown
         ("<div class='ja-lens'>x</div>", "(Here the page has a figure to point at.)"),
         ("<svg role='img' aria-label='A: hit'><g/></svg>", "(A drawing. A: hit)"),
         ("<p>a</p>\n\n\n\n\n<p>b</p>", "a\n\nb"),
-    ],
-)
-def test_a_page_as_markdown(html, text):
-    assert markdown_of(readable(html, "a", "")) == f"{text}\n"
-
-
-@pytest.mark.parametrize(
-    ("html", "text"),
-    [
+        # code, in a fence that holds it
         ("<div class='highlight-python'><pre>x\n</pre></div>", "```python\nx\n```"),
         ("<div class='highlight-ipython3'><pre>x</pre></div>", "```python\nx\n```"),
         ("<div class='highlight-none'><pre>x</pre></div>", "```text\nx\n```"),
@@ -50,7 +42,7 @@ def test_a_page_as_markdown(html, text):
         ("<pre>a\n\n\n\nb</pre>", "```\na\n\n\n\nb\n```"),
     ],
 )
-def test_code_stands_in_fences_that_hold_it(html, text):
+def test_a_page_as_markdown(html, text):
     assert markdown_of(readable(html, "a", "")) == f"{text}\n"
 
 

@@ -4,13 +4,9 @@ import dataclasses
 
 import pytest
 
-from executed_book.book import ExecutedPage
-from executed_book.checking.elsewhere import Record
-from executed_book.model import Cell
-from executed_book.programs.snippets import Snippets
-from executed_book.showing.stamp import devices, stamp, where
+from executed_book.showing.stamp import devices, where
 
-from ..made import CPU, GPU, chapter, executed, gave
+from ..made import CPU, GPU
 
 
 def test_a_record_says_all_that_is_known_of_where_it_was_made():
@@ -29,15 +25,3 @@ def test_a_record_says_all_that_is_known_of_where_it_was_made():
 )
 def test_devices_in_words(fields, words):
     assert devices(dataclasses.replace(CPU, **fields)) == words
-
-
-def test_a_page_that_varies_says_once_where_it_was_recorded():
-    def said(cell: Cell | str, *records: Record) -> str:
-        ran = executed(chapter(cell), gave())
-        page = ExecutedPage(ran, Snippets([None]), {1: [*records]} if records else {})
-        return stamp(page).astext()
-
-    varies = Cell(1, "x", 5, tags=frozenset({"device"}))
-    assert "No accelerator has been recorded" in said(varies)
-    assert "No accelerator" not in said("x")
-    assert said(varies, Record(GPU, []), Record(GPU, [])).count("Recorded on") == 1
