@@ -43,6 +43,7 @@ def test_a_platform_that_is_not_there_is_said(tmp_path, monkeypatch, jax, why):
     [
         ([], "it said nothing"),
         (["a", "b "], "b"),
+        (["Unknown flag in XLA_FLAGS: --x", "core dumped"], "Unknown flag in XLA_FL"),
         (["RuntimeError: no cuda", "For simplicity"], "RuntimeError: no cuda"),
     ],
 )
