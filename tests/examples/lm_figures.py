@@ -37,7 +37,6 @@ SIZES_OF_TINY = {"vocab": 300, "width": 32, "layers": 2, "heads": 4, "kv_heads":
 OFTEN = {"steps": 12, "save_every": 4, "eval_every": 6, "log_every": 1}
 TINY: dict[str, Any] = {**SIZES_OF_TINY, "context": 32, "compute": "float32", **OFTEN}
 
-
 #: What makes a step another one, on one device and on eight.
 VARIANTS = {
     "one device": {},

@@ -133,15 +133,12 @@ def test_several_adapters_at_once():
         close(both[i], program.lora(f)([((i + 1) * a, b)], w, x)[0], rtol=1e-4)
 
 
-def base() -> dict:
-    return program.plain_init(KEY, 32, 2)
-
-
 @pytest.mark.parametrize("make", ["from_flax", "from_equinox"])
 def test_the_three_models_are_one_function(make: str):
-    forward, weights = getattr(program, make)(base())
+    base = program.plain_init(KEY, 32, 2)
+    forward, weights = getattr(program, make)(base)
     x = normal(5, 64)
-    close(forward(weights, x), program.plain(base(), x), atol=1e-5)
+    close(forward(weights, x), program.plain(base, x), atol=1e-5)
 
 
 @pytest.mark.weekly
