@@ -58,9 +58,10 @@ def test_a_notebook_installs_the_instruments_that_it_imports(tmp_path):
             assert wheel.name in first or "justafter @ git+" in first, path
             needing += 1
     assert needing > 5
-    install = [sys.executable, "-m", "pip", "install", "--no-index", "--no-deps"]
-    subprocess.run([*install, "-q", "-t", str(tmp_path), str(wheel)], check=True)
-    assert (tmp_path / "justafter" / "__init__.py").is_file()
+    subprocess.run([sys.executable, "-m", "venv", str(tmp_path)], check=True)
+    pip = [tmp_path / "bin" / "python", "-m", "pip", "install", "--no-index"]
+    subprocess.run([*pip, "--no-deps", "-q", wheel], check=True)
+    assert [*tmp_path.glob("lib/python*/site-packages/justafter/__init__.py")]
 
 
 def test_a_notebook_has_no_link_that_is_dead_elsewhere():
