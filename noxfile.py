@@ -52,7 +52,7 @@ NEWEST = next(filter(is_here, [*NEWER, *RUNNING]), None)
 if NEWEST is None:
     sys.exit(f"The book needs Python {NEWER[-1]} or later: install one first.")
 
-# uv is faster, but does not read pip's settings: it gets these, or pip installs.
+# uv is faster, but reads no settings of pip's: it gets these (the first counts).
 CONFIG = [sys.executable, "-m", "pip", "config", "list"]
 TOLD = subprocess.run(CONFIG, capture_output=True, text=True, check=False).stdout
 SETTINGS = dict(re.findall(r"([\w-]+)='(.*)'", TOLD.replace(r"\n", " "))[::-1])

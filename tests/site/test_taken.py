@@ -2,14 +2,13 @@
 
 import json
 import re
-import subprocess
-import sys
 import zipfile
 from collections.abc import Iterator
 from itertools import zip_longest
 
 from markdown_it import MarkdownIt
 
+from ..test_distributions import installed
 from .conftest import SITE
 
 NOTEBOOKS = sorted(SITE.rglob("_downloads/**/*.ipynb"))
@@ -58,9 +57,7 @@ def test_a_notebook_installs_the_instruments_that_it_imports(tmp_path):
             assert wheel.name in first or "justafter @ git+" in first, path
             needing += 1
     assert needing > 5
-    subprocess.run([sys.executable, "-m", "venv", str(tmp_path)], check=True)
-    pip = [tmp_path / "bin" / "python", "-m", "pip", "install", "--no-index"]
-    subprocess.run([*pip, "--no-deps", "-q", wheel], check=True)
+    installed(tmp_path, "--no-index", "--no-deps", str(wheel))
     assert [*tmp_path.glob("lib/python*/site-packages/justafter/__init__.py")]
 
 

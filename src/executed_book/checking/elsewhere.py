@@ -63,17 +63,19 @@ def records_of(
             stale[where.device_kind] = changed
         for cell, result in executed:
             stored = holding.get(cell.number)
+            if stored is None:
+                continue
             known = [pinned_text(result.outputs)]
             if cell.number in holding_before:
                 known.append(holding_before[cell.number].output)
-            if stored is not None and _is_another(cell, known, stored):
+            if _is_another(cell, known, stored):
                 record = Record(where, outputs_of(stored))
                 records.setdefault(cell.number, []).append(record)
     return records, stale
 
 
 def _is_another(cell: Cell, known: Iterable[str], stored: StoredCell) -> bool:
-    """Whether there is something to show beside what is `known` of the own device."""
+    """Whether a record shows something else than is `known` of the page's device."""
     if stored.failed or not stored.parts:
         return False
     new, *old = (_ADDRESS.sub("", text) for text in (stored.output, *known))
