@@ -10,6 +10,9 @@ from ..model import CellResult, Output
 
 _CELL_NAME = re.compile(r"<cell \d+>")
 
+#: What Python from 3.13 on adds where an argument's name is nearly right.
+_SUGGESTION = re.compile(r"\. Did you mean '\w+'\?$")
+
 
 def pinned_text(outputs: Iterable[Output]) -> str:
     """The text that is pinned: everything in its order; of a figure, its kind.
@@ -80,8 +83,13 @@ def has_figure(result: CellResult) -> bool:
 
 
 def error_text(item: Output) -> str:
-    """The class and the message of an error."""
-    return _plain(f"{item['ename']}: {item['evalue']}")
+    """The class and the message of an error, without what Python suggests.
+
+    >>> message = "f() got an unexpected keyword argument 'at'. Did you mean 'act'?"
+    >>> error_text({"ename": "TypeError", "evalue": message})
+    "TypeError: f() got an unexpected keyword argument 'at'"
+    """
+    return _SUGGESTION.sub("", _plain(f"{item['ename']}: {item['evalue']}"))
 
 
 def _plain(text: str) -> str:
