@@ -184,7 +184,7 @@ FAULTS = {
     # on Python 3.11 the cell ends its process, and the error shows how
     **(
         {}
-        if sys.version_info < (3, 12)
+        if sys.version_info < (3, 13)
         else {
             "deep outputs": Fault(
                 page(DEEP_OUTPUT), "docs/one.md: its data, metadata or outputs are nest"
