@@ -181,7 +181,7 @@ FAULTS = {
     "the server killed": Fault(
         server_killed, "the process that chapters are forked from was ended by SIGKILL"
     ),
-    # on Python 3.11 the cell ends its process, and the error shows how
+    # on Python 3.11 and 3.12 the cell ends its process, and the error shows how
     **(
         {}
         if sys.version_info < (3, 13)
