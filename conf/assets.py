@@ -34,8 +34,9 @@ _ATTRIBUTE = "joined_assets"
 _ICON_RULE = re.compile(
     r"\.fa-[^{}]*\{--fa:[^}]*\}|@font-face\{[^}]*Font Awesome[^}]*\}"
 )
-#: A rule for the dark theme that a script sets, and what holds for paper alone.
-_DARK = re.compile(r"[^{}]*html\[data-theme=[\"']?dark[\"']?\][^{}]*\{[^{}]*\}")
+#: A rule, one for the dark theme that a script sets, and what holds for paper alone.
+_RULE = re.compile(r"[^{}]*+\{[^{}]*\}")
+_DARK = re.compile(r"html\[data-theme=[\"']?dark[\"']?\][^{}]*\{")
 _PRINT = re.compile(r"@media print\s*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}")
 _BY_HAND = "without-scripts.css"
 
@@ -73,7 +74,7 @@ def dark_without_scripts(sheet: str) -> str:
     html[data-theme=auto] p{color:red}
     }
     """
-    rules = _DARK.findall(_PRINT.sub("", sheet))
+    rules = filter(_DARK.search, _RULE.findall(_PRINT.sub("", sheet)))
     auto = [re.sub(r"data-theme=[\"']?dark[\"']?", "data-theme=auto", r) for r in rules]
     body = "\n".join(rule.strip() for rule in auto)
     return f"@media screen and (prefers-color-scheme:dark){{\n{body}\n}}"

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 from ..model import Chapter
@@ -17,6 +18,7 @@ _UNSEEN = re.compile(
     r"(?:!|%(?:%?(?:bash|sh|script|system|sx)\b|%!))!?+[ \t]*+"
     rf"(?!(?:\S*(?:python|sys\.exec)\S* -m )?(?:{_KNOWN})\b(?:(?!&&)[^|;*?`(\n])*$))"
 )
+_search = cache(_UNSEEN.search)  # many pages read the same modules
 
 
 def reads_unseen(chapter: Chapter, files: Iterable[Path]) -> bool:
@@ -24,4 +26,4 @@ def reads_unseen(chapter: Chapter, files: Iterable[Path]) -> bool:
     own = Path(__file__).parents[1]  # IPython reads these
     modules = (f for f in files if f.suffix == ".py" and own not in f.parents)
     texts = (m.read_text("utf-8", "replace") for m in modules if m.is_file())
-    return any(map(_UNSEEN.search, [*(c.source for c in chapter.cells), *texts]))
+    return any(map(_search, [*(c.source for c in chapter.cells), *texts]))
