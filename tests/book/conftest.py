@@ -45,14 +45,15 @@ kernelspec: {name: python3}
 """
 
 
+def simulated(**variables: str) -> dict[str, str]:
+    """The variables with which Python runs as on another machine: see `simulated`."""
+    place = str(Path(__file__).parents[1] / "simulated")
+    folders = filter(None, [place, os.environ.get("PYTHONPATH")])
+    return {"PYTHONPATH": os.pathsep.join(folders), **variables}
+
+
 def on_a_device(**how: object) -> dict[str, str]:
-    simulated = str(Path(__file__).parents[1] / "simulated")
-    folders = filter(None, [simulated, os.environ.get("PYTHONPATH")])
-    return {
-        "PYTHONPATH": os.pathsep.join(folders),
-        "JAX_PLATFORMS": "pretend,cpu",
-        "PRETEND": json.dumps(how),
-    }
+    return simulated(JAX_PLATFORMS="pretend,cpu", PRETEND=json.dumps(how))
 
 
 def steering(variables: Mapping[str, str]) -> dict[str, str]:

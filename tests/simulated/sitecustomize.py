@@ -1,8 +1,12 @@
-"""A simulated accelerator: another platform name over JAX's own CPU client.
+"""Another machine, simulated: an accelerator, or a CPU that rounds differently.
 
-With this folder on PYTHONPATH and `JAX_PLATFORMS=pretend,cpu`, the default devices are
-of a kind called Pretend and of a client of their own, so an array on them is not one on
-the CPU's. What else they do otherwise is said in the variable PRETEND, a JSON object:
+With `ULPS=3`, say, normal random numbers are three units in the last place larger. What
+starts from them goes another way wherever rounding decides: a training above all.
+
+The accelerator is another platform name over JAX's own CPU client. With
+`JAX_PLATFORMS=pretend,cpu`, the default devices are of a kind called Pretend and of a
+client of their own, so an array on them is not one on the CPU's. What else they do
+differently is said in the variable PRETEND, a JSON object:
 
 - `stderr`: text that each compilation writes to stderr below Python.
 - `flops`: what `cost_analysis` reports, whatever the program.
@@ -14,6 +18,7 @@ the CPU's. What else they do otherwise is said in the variable PRETEND, a JSON o
 Subnormal results, library calls and asynchronous copies it does not simulate.
 """
 
+import functools
 import importlib.abc
 import importlib.machinery
 import json
@@ -23,13 +28,15 @@ from types import ModuleType
 from typing import Any
 
 NAME, KIND = "pretend", "Pretend"
+FACTOR = 1 + int(os.environ.get("ULPS", "0")) * 2.0**-23
 
 
 class _AfterImport(importlib.abc.MetaPathFinder):
-    """Changes JAX as soon as somebody has imported it, and imports nothing itself."""
+    """Changes modules as soon as somebody has imported them; it imports none itself."""
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
-        if name != "jax":
+        change = {"jax": _change_jax, "numpy.random": _scale_numpy}.get(name)
+        if change is None:
             return None
         spec = importlib.machinery.PathFinder.find_spec(name, path)
         assert spec is not None
@@ -38,11 +45,40 @@ class _AfterImport(importlib.abc.MetaPathFinder):
 
         def exec_module(module: ModuleType) -> None:
             run(module)
-            if NAME in os.environ.get("JAX_PLATFORMS", ""):
-                _simulate(module, json.loads(os.environ.get("PRETEND", "{}")))
+            change(module)
 
         spec.loader.exec_module = exec_module  # type: ignore[method-assign]
         return spec
+
+
+def _change_jax(jax: Any) -> None:
+    if NAME in os.environ.get("JAX_PLATFORMS", ""):
+        _simulate(jax, json.loads(os.environ.get("PRETEND", "{}")))
+    for name in ("normal", "truncated_normal") if FACTOR != 1 else ():
+        scaled = _scaled(getattr(jax.random, name))
+        for module in (jax.random, jax._src.random):  # initializers use the second
+            setattr(module, name, scaled)
+
+
+def _scaled(draw: Any) -> Any:
+    @functools.wraps(draw)
+    def scaled(*args: Any, **options: Any) -> Any:
+        numbers = draw(*args, **options)
+        return numbers * numbers.dtype.type(FACTOR)
+
+    return scaled
+
+
+def _scale_numpy(random: Any) -> None:
+    if FACTOR == 1:
+        return
+
+    class Generator(random.Generator):  # type: ignore[misc]
+        def normal(self, *args: Any, **options: Any) -> Any:
+            return super().normal(*args, **options) * FACTOR
+
+    default = random.default_rng
+    random.default_rng = lambda seed=None: Generator(default(seed).bit_generator)
 
 
 def _simulate(jax: Any, how: dict[str, Any]) -> None:
