@@ -59,11 +59,8 @@ def _holds(target: Path, members: dict[str, bytes]) -> bool:
 def _files(site: Path) -> Iterator[Path]:
     for path in site.rglob("*"):
         inside = path.relative_to(site).as_posix()
-        if (
-            path.is_file()
-            and not inside.startswith(_NOT_IN_IT)
-            and path.suffix != ".zip"
-        ):
+        left_out = inside.startswith(_NOT_IN_IT) or path.suffix == ".zip"
+        if path.is_file() and not left_out:
             yield path
 
 
@@ -86,32 +83,32 @@ def list_of_texts(app: Sphinx) -> str:
     return "\n".join(lines) + "\n"
 
 
-def make_wheel(root: Path, folder: Path, name: str) -> None:
-    """Build the package of the instruments for those who take a notebook along.
-
-    Raises:
-        ExtensionError: no wheel of that name came of it.
-    """
-    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel"]
-    made = subprocess.run(
-        [*command, "-d", str(folder)],
-        cwd=root,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if made.returncode or not (folder / name).is_file():
-        raise ExtensionError(f"no wheel {name}: {made.stdout}{made.stderr}")
+def start_wheel(app: Sphinx) -> None:
+    """Have the instruments' package built beside the site, for the notebooks."""
+    if app.config.archive_wheel and app.builder.format == "html":
+        command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel"]
+        app.archive_wheel = subprocess.Popen(  # type: ignore[attr-defined]
+            [*command, "-d", Path(app.outdir, "_downloads")],
+            cwd=Path(app.confdir).parent,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
 
 
 def write(app: Sphinx, exception: Exception | None) -> None:
-    """Write all of it, when the site is finished."""
+    """Write all of it, when the site is finished.
+
+    Raises:
+        ExtensionError: no wheel of the name that is configured was built.
+    """
     if exception is None and app.builder.format == "html":
         site = Path(app.outdir)
-        if app.config.archive_wheel:
-            make_wheel(
-                Path(app.confdir).parent, site / "_downloads", app.config.archive_wheel
-            )
+        if name := app.config.archive_wheel:
+            building: subprocess.Popen[str] = app.archive_wheel  # type: ignore[attr-defined]
+            said, _ = building.communicate()
+            if building.returncode or not (site / "_downloads" / name).is_file():
+                raise ExtensionError(f"no wheel {name}: {said}")
         (site / "llms.txt").write_text(list_of_texts(app), "utf-8")
         pack(site, app.config.archive_name)
 
@@ -120,5 +117,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Pack the site once everything else has been written."""
     app.add_config_value("archive_name", "book", "", (str,))
     app.add_config_value("archive_wheel", "", "", (str,))
+    app.connect("builder-inited", start_wheel)
     app.connect("build-finished", write, priority=950)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
