@@ -35,3 +35,11 @@ def test_a_lens_takes_the_width_of_the_page(browser: Browser, address, width, co
     assert width - 60 <= seen["right"] <= width
     assert min(seen["panes"]) >= column
     assert seen["cut"] <= 0
+
+
+def test_all_messages_and_their_classes_fit_a_phone(browser: Browser, address: str):
+    page = browser.new_page(viewport={"width": 390, "height": 900})
+    page.goto(address + "errors/index.html")
+    ends = "cells => Math.max(...cells.map(cell => cell.getBoundingClientRect().right))"
+    assert page.locator("#all-messages td *").evaluate_all(ends) <= 390 - 10
+    page.close()
