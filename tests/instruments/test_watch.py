@@ -459,6 +459,36 @@ def test_a_jit_inside_a_decorator_or_a_transformation():
         fun(jnp.ones(3)), fun(jnp.ones(4))
 
 
+def test_a_trace_that_has_not_ended_counts_toward_the_limit():
+    ran = []
+
+    @jax.jit
+    def total(x):
+        ran.append(x.shape)
+        return x[0] if x.shape == (1,) else x[0] + total(x[1:])
+
+    again = pytest.raises(RetraceError, match=r"total would be traced again.* once:")
+    for _ in range(2):  # what was stopped is not running
+        with watch(only=total, max_traces=2) as outer:
+            with watch(only=total, max_traces=1), again:
+                total(jnp.ones(4))
+            assert total(jnp.ones(2)) == 2
+        assert outer["total"].traces == 2
+        assert ran == [(4,), (2,), (1,)]
+        ran.clear(), total.clear_cache()
+
+
+def test_functions_of_one_def_are_counted():
+    def scaled(factor):
+        return jax.jit(lambda x: factor * x)
+
+    two, three = scaled(2), scaled(3)
+    with watch() as log:
+        two(1.0), three(1.0)
+    with pytest.raises(KeyError, match=r"2 functions: .*lambda.*, made 2 times"):
+        log["<lambda>"]
+
+
 @pytest.mark.parametrize(("call", "error", "says"), [
     (lambda: watch(only=["step"]), TypeError, "only must be a function or several"),
     (lambda: watch(only=3), TypeError, "only must be a function or several, got 3"),

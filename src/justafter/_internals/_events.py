@@ -26,8 +26,8 @@ _RUN_PARAMETERS = ("p", "args_flat", "fun", "args", "kwargs")
 
 Fun = Callable[..., Any]
 # Returns who listens, or None once it is gone. It has methods `tracing(call)`, when a
-# body is about to run; `traced(call, error)`, when it has; and `compiled(name, run)`,
-# when XLA compiled a program or loaded one.
+# body is about to run; `traced(call, error)`, when it has, or ended in an error; and
+# `compiled(name, run)`, when XLA compiled a program or loaded one.
 Reference = Callable[[], Any]
 
 
@@ -200,10 +200,8 @@ def _tell_trace(trace: Fun) -> Fun:
             raise
         finally:
             call = _here.pending.pop()
-            is_told = error is None or not issubclass(error, Veto)
-            if isinstance(call, JitCall) and is_told:
-                name = None if error is None else error.__name__
-                _tell(lambda listener: listener.traced(call, name))
+            if isinstance(call, JitCall):
+                _tell(lambda listener: listener.traced(call, error))
 
     return _trace_for_jit
 

@@ -261,9 +261,11 @@ class Log(_table.Shown, Mapping[str, Record]):
                 )
                 record._signatures.extend(earlier or ())
             is_bound = self._only is not None or not record.library
-            if is_bound and self._max_traces and record.traces >= self._max_traces:
+            count = record.traces + record._running
+            record._running += 1
+            if is_bound and self._max_traces and count >= self._max_traces:
                 reasons = self._explained(record, call, False)[1]
-                where, count = _place(), record.traces
+                where = _place()
                 raise RetraceError(
                     f"{record.qualname} would be traced again"
                     f"{f' by {where}' if where else ''}, after "
@@ -272,14 +274,19 @@ class Log(_table.Shown, Mapping[str, Record]):
                     reasons,
                 )
 
-    def traced(self, call: _events.JitCall, error: str | None) -> None:
-        """A body has run."""
+    def traced(self, call: _events.JitCall, error: type[BaseException] | None) -> None:
+        """A body has run, or was stopped before it."""
         if (found := self._counted(call)) is None:
             return
         with self._lock:
             record = self._record(found)
+            # A log that began while it ran has not counted it.
+            record._running = max(0, record._running - 1)
+            if error is not None and issubclass(error, _events.Veto):
+                return
             text, reasons = self._explained(record, call, error is not None)
-            record.history.append(Trace(text, reasons, error, _place()))
+            name = None if error is None else error.__name__
+            record.history.append(Trace(text, reasons, name, _place()))
 
     def _counted(self, call: _events.JitCall) -> Identity | None:
         """What a run of a body counts for; None for what is not watched.
@@ -403,9 +410,13 @@ class Log(_table.Shown, Mapping[str, Record]):
         if len(found) == 1:
             return found[0]
         if found:
-            places = sorted({record._described for record in found})
+            places = Counter(record._described for record in found)
+            listed = sorted(
+                place if count == 1 else f"{place}, made {count} times"
+                for place, count in places.items()
+            )
             raise KeyError(
-                f"{key!r} names {len(found)} functions: {', '.join(places)}. "
+                f"{key!r} names {len(found)} functions: {'; '.join(listed)}. "
                 "Ask with the function itself, log[fn]"
             )
         seen = ", ".join(record.name for record in self.records) or "none"

@@ -56,6 +56,7 @@ class Record:
     _place: tuple[str, int] = field(default=("", 0), repr=False)
     _signatures: list[Signature] = field(default_factory=list, repr=False)
     _seen: int = field(default=0, repr=False)  # the larger, the later
+    _running: int = field(default=0, repr=False)  # traces that have not ended
 
     @property
     def traces(self) -> int:
