@@ -133,6 +133,14 @@ def test_what_fails_is_lengthened_by_the_nearest_statements(opened):
     assert "cells 4" in str(next(unverified([changed])))
 
 
+def test_what_a_program_spawns_does_not_describe_its_names(opened):
+    # As `multiprocessing` does in a process that it has spawned.
+    again = "    print(runpy.run_path(__file__, run_name='__mp_main__')['n'])"
+    code = f"import runpy\n\nn = 2\nif __name__ == '__main__':\n{again}"
+    offer = verified(page_offer(opened(), [code], "2", values={"n": describe(2)}))
+    assert offer.verdict.word == HELD, offer.verdict
+
+
 def test_a_program_that_holds_too_much_memory_is_ended_and_says_so(opened):
     grows = "import time\nheld = []\nwhile len(held) < 10**4:\n"
     grows += "    time.sleep(0.005)\n    held.append(b'x' * 10**7)"

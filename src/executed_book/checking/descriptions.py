@@ -116,16 +116,15 @@ def _array(value: Any) -> str:
 
 def describing_code(names: Iterable[str]) -> str:
     """What a program gets at its end, to write the descriptions of names to stdout."""
-    return f"\nprint({SEPARATOR!r} + {describing_expression(names)})\n"
+    written = f"print({SEPARATOR!r} + {describing_expression(names)})"
+    return f"\n__name__ == '__main__' and {written}  # not in what it spawns\n"
 
 
 def split_descriptions(stdout: str) -> tuple[str, dict[str, str]]:
     """What a program printed itself, and the descriptions that it wrote."""
-    shown, separator, rest = stdout.partition(SEPARATOR)
-    if not separator:
-        return stdout, {}
+    shown, _, rest = stdout.partition(SEPARATOR)
     line, _, after = rest.partition("\n")
-    return shown + after, json.loads(line)
+    return shown + after, json.loads(line or "{}")
 
 
 def describing_expression(names: Iterable[str]) -> str:
