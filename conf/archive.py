@@ -87,7 +87,7 @@ def start_wheel(app: Sphinx) -> None:
     """Have the instruments' package built beside the site, for the notebooks."""
     if app.config.archive_wheel and app.builder.format == "html":
         command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel"]
-        app.archive_wheel = subprocess.Popen(  # type: ignore[attr-defined]
+        app.wheel_process = subprocess.Popen(  # type: ignore[attr-defined]
             [*command, "-d", Path(app.outdir, "_downloads")],
             cwd=Path(app.confdir).parent,
             stdout=subprocess.PIPE,
@@ -105,7 +105,7 @@ def write(app: Sphinx, exception: Exception | None) -> None:
     if exception is None and app.builder.format == "html":
         site = Path(app.outdir)
         if name := app.config.archive_wheel:
-            building: subprocess.Popen[str] = app.archive_wheel  # type: ignore[attr-defined]
+            building: subprocess.Popen[str] = app.wheel_process  # type: ignore[attr-defined]
             said, _ = building.communicate()
             if building.returncode or not (site / "_downloads" / name).is_file():
                 raise ExtensionError(f"no wheel {name}: {said}")
