@@ -49,6 +49,7 @@ executed_book_cache = "../_build/cache"
 executed_book_claims = {
     "under": ["What to remember"],
     "after": ["Cause.", "Fix."],
+    "asking": ["Exercises"],
 }
 executed_book_figures = "themed"
 # Colab opens what lies in a repository: owner/name/blob/branch, with a notebook a page.

@@ -136,7 +136,7 @@ def _cells(doctree: nodes.document) -> list[nodes.container]:
 
 
 def _is_seen(cell: nodes.container) -> bool:
-    hidden = ("tag_check", "tag_solution", "tag_hide-cell", "tag_remove-cell")
+    hidden = ("tag_check", "tag_solution", "tag_exercise-check", "tag_hide-cell", "tag_remove-cell")
     return not set(hidden) & set(cell["classes"])
 
 

@@ -88,7 +88,8 @@ def _texts(value: Any) -> tuple[str, ...]:
 
 
 def _claims(value: Any) -> dict[str, tuple[str, ...]]:
-    _accepted(value, isinstance(value, dict) and set(value) <= {"under", "after"})
+    kinds = {"under", "after", "asking"}
+    _accepted(value, isinstance(value, dict) and set(value) <= kinds)
     lists = (_accepted(texts, not isinstance(texts, str)) for texts in value.values())
     return dict(zip(value, map(_texts, lists), strict=True))
 
@@ -106,7 +107,8 @@ OPTIONS = (
         "claims",
         _claims,
         "a dict that says what needs a check: 'under', titles of sections, means their"
-        " lists; 'after', bold words, the paragraphs of a section that begin with them",
+        " lists; 'after', bold words, the paragraphs of a section that begin with them;"
+        " 'asking', titles of sections, means that none of their sentences claims",
     ),
     Option(
         "bound",

@@ -1,6 +1,5 @@
 """Exercises are unsolved as handed out, and their solutions pass."""
 
-import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -17,62 +16,42 @@ from executed_book.running.progress import Progress
 from .conftest import LONG, chapters
 
 
-def pairs(chapter: Chapter) -> list[tuple[Cell, Cell]]:
+def exercises(chapter: Chapter) -> list[tuple[Cell, Cell]]:
+    """Each exercise with the cell that checks an answer to it."""
     found = []
-    for cell, following in zip(chapter.cells, chapter.cells[1:], strict=False):
-        if "exercise" in cell.tags:
-            assert "solution" in following.tags, (
-                f"docs/{chapter.docname}.md:{cell.line}: an exercise cell is followed"
-                " by its solution cell"
+    cells = [*chapter.cells, None, None]
+    for cell, *following in zip(cells, cells[1:], cells[2:], strict=False):
+        if cell is not None and "exercise" in cell.tags:
+            tags = [after.tags if after is not None else () for after in following]
+            assert "solution" in tags[0] and "exercise-check" in tags[1], (
+                f"docs/{chapter.docname}.md:{cell.line}: an exercise is followed by"
+                " its solution and its exercise-check"
             )
-            found.append((cell, following))
+            found.append((cell, following[1]))
     return found
 
 
-def checks(exercise: str, solution: str) -> str:
-    """The solution without what the exercise hands out: its checks and their setup."""
-    handed_out = set().union(*map(bound, ast.parse(exercise).body))
-    tree = ast.parse(solution)
-    tree.body = [node for node in tree.body if not _replaces(node, handed_out)]
-    return ast.unparse(tree)
-
-
-def _replaces(node: ast.stmt, handed_out: set[str]) -> bool:
-    """Whether a statement only makes anew what the exercise already made."""
-    names = bound(node)
-    asserts = any(isinstance(part, ast.Assert) for part in ast.walk(node))
-    return bool(names) and names <= handed_out and not asserts
-
-
-def bound(node: ast.AST) -> set[str]:
-    """The names that a statement binds in its own scope."""
-    if isinstance(node, ast.FunctionDef | ast.ClassDef):
-        return {node.name}
-    names = {node.id} if _is_store(node) else set()
-    return names.union(*map(bound, ast.iter_child_nodes(node)))
-
-
-def _is_store(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-
-
-def test_each_exercise_has_a_solution_that_checks_it():
+def test_each_exercise_has_a_solution_and_a_check():
     for chapter in chapters():
-        for exercise, solution in pairs(chapter):
+        found = exercises(chapter)
+        for tag in ("solution", "exercise-check"):
+            assert sum(tag in cell.tags for cell in chapter.cells) == len(found), (
+                f"docs/{chapter.docname}.md: a {tag} without its exercise"
+            )
+        for exercise, check in found:
             place = f"docs/{chapter.docname}.md:{exercise.line}"
-            said = f"{place}: the solution asserts nothing"
-            assert "assert " in solution.source, said
+            assert "assert " in check.source, f"{place}: its check asserts nothing"
 
 
 class Unsolved(Promise):
-    """An exercise with the checks of its solution, which have to fail."""
+    """An exercise with its check, which has to fail."""
 
     def problem(self, ran: Ran) -> str | None:
         if not ran.status:
-            return "the exercise passes its checks before it is solved"
+            return "the exercise passes its check before it is solved"
         # A name that only the solution defines would fail for the wrong reason.
         if "NameError" in (ran.raised or ""):
-            return f"the exercise lacks a name that its checks need: {ran.raised}"
+            return f"the exercise lacks a name that its check needs: {ran.raised}"
         return None
 
 
@@ -85,9 +64,8 @@ def test_an_unsolved_exercise_fails():
 
 def unsolved(executed: Executed, verdicts: Verdicts) -> Iterator[Offer]:
     chapter, cells = executed.chapter, source_cells(executed)
-    for exercise, solution in pairs(chapter):
-        check = SourceCell(checks(exercise.source, solution.source))
-        page = Page([*cells[: exercise.number], check])
+    for exercise, check in exercises(chapter):
+        page = Page([*cells[: exercise.number], SourceCell(check.source)])
         programs = Programs(page, "#")
         needed = [page.statements[i].cell for i in page.needed(exercise.number)]
         used = {exercise.number - 1, *needed}
@@ -99,7 +77,7 @@ def unsolved(executed: Executed, verdicts: Verdicts) -> Iterator[Offer]:
             yield Offer(chapter, checked, promise, verdicts, *makers)
 
 
-def test_exercises_do_not_pass_their_solutions_checks(made, kept):
+def test_exercises_do_not_pass_their_checks(made, kept):
     attempts = [
         offer
         for executed in made.executed.values()

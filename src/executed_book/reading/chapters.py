@@ -53,9 +53,8 @@ class Reading:
 
     def read_text(self, pieces: list[Stretch]) -> None:
         """Note the sentences of the page, and measured numbers typed into them."""
-        claims = self.settings.claims
-        under, after = (frozenset(claims.get(key, ())) for key in ("under", "after"))
-        reader = SentenceReader(self.path, under, after)
+        titles = {k: frozenset(v) for k, v in self.settings.claims.items()}
+        reader = SentenceReader(self.path, **titles)
         self.sentences = reader.read(pieces)
         self.errors += reader.errors
         if "numbers" in self.settings.rules:

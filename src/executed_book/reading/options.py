@@ -13,7 +13,8 @@ from .markdown import Stretch
 
 #: What a cell's `:tags:` may say. The first group is ours, the rest MyST-NB's.
 TAGS = frozenset(
-    {"measured", "device", "check", "keep", "exercise", "solution"}
+    {"measured", "device", "check", "keep"}
+    | {"exercise", "exercise-check", "solution"}
     | {f"{verb}-{what}" for verb in ("hide", "remove") for what in ("input", "cell")}
     | {"hide-output", "remove-output", "remove-stdout", "remove-stderr"}
     | {"scroll-output", "raises-exception", "skip-execution"}

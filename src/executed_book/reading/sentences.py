@@ -21,8 +21,8 @@ from .markdown import SPAN, Stretch, directive_body, directive_of, tokens_of
 #: What a sentence in universal words may be, that no check is asked of.
 NO_CLAIM = ("definition", "instruction", "title")
 
-#: Where sentences define words or ask the reader for something.
-_NO_CLAIMS_HERE = frozenset({"glossary", "exercise"})
+#: Where sentences define words.
+_NO_CLAIMS_HERE = frozenset({"glossary"})
 
 _MARKS = frozenset({"check", "no-check"})
 
@@ -46,16 +46,20 @@ class SentenceReader:
     """Reads the pieces of one page in their order.
 
     `under` are titles of sections whose lists are claims, `after` bold words that the
-    paragraphs of a claim begin with: one claim in each section.
+    paragraphs of a claim begin with: one claim in each section. Sections called as in
+    `asking`, and those inside them, put tasks to the reader and claim nothing.
     """
 
     path: Path
     under: frozenset[str] = frozenset()
     after: frozenset[str] = frozenset()
+    asking: frozenset[str] = frozenset()
     errors: list[PageError] = field(default_factory=list)
     _title: str = ""
     _list: int | None = None
     _led: int | None = None
+    #: The heading, as "h2", of the section around the text that asks.
+    _asks: str | None = None
 
     def read(self, pieces: Iterable[Stretch]) -> tuple[Sentence, ...]:
         """The sentences of the pieces that are no cells."""
@@ -75,7 +79,7 @@ class SentenceReader:
     def _text(
         self, tokens: Iterable[Token], first: int, claims: bool
     ) -> Iterator[Sentence]:
-        before = ""
+        before = tag = ""
         for token in tokens:
             line = first + (token.map[0] if token.map else 0)
             if token.type.endswith("_list_open") and not token.level:
@@ -84,6 +88,8 @@ class SentenceReader:
                 self._list = None
             elif token.type == "inline" and before == "heading_open":
                 self._title, self._led = _plain(token.content), None
+                if self._asks is None or tag <= self._asks:
+                    self._asks = tag if self._title in self.asking else None
                 yield from self._block(token.content, line, False)
             elif token.type == "inline":
                 is_title = before in ("dt_open", "th_open") or bool(
@@ -92,7 +98,7 @@ class SentenceReader:
                 yield from self._block(token.content, line, claims and not is_title)
             elif (name := directive_of(token)) is not None:
                 yield from self._directive(token, name, line, claims)
-            before = token.type
+            before, tag = token.type, token.tag
 
     def _directive(
         self, token: Token, name: str, line: int, claims: bool
@@ -121,7 +127,8 @@ class SentenceReader:
             checks, exempt = self._marks(marks, here)
             bare = _hide(said)
             asks = bare.rstrip("*_\"') \n").endswith("?")
-            universal = claims and not asks and bool(_UNIVERSAL.search(bare))
+            may_claim = claims and not asks and self._asks is None
+            universal = may_claim and bool(_UNIVERSAL.search(bare))
             yield Sentence(_plain(said), here, checks, exempt, universal, claim)
 
     def _marks(

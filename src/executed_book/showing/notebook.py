@@ -16,9 +16,10 @@ from .stamp import where
 PROMPTS = {
     "check": "Checked by the build",
     "solution": "Show the solution",
+    "exercise-check": "Check your answer",
     "asked": "Show the output",
 }
-_FOLDS = {"check": "hide-cell", "solution": "hide-cell", "asked": "hide-output"}
+_FOLDS = {**dict.fromkeys(PROMPTS, "hide-cell"), "asked": "hide-output"}
 
 #: Text after a question that readers of the page do not see.
 _UNSEEN = re.compile(

@@ -116,17 +116,26 @@ def test_headings_tables_heads_and_links_claim_nothing():
     assert universal(page) == ["All of it.", "every"]
 
 
-def test_directives_are_read_but_for_literal_ones_and_exercises_claim_nothing():
+def test_directives_are_read_but_for_literal_ones():
     page = (
         "```{note} Every title\nAll of it.\n```\n\n"
         "```{code-block} python\nAll.\n```\n\n"
-        "```{admonition} Try\n:class: exercise\nUse every key.\n```\n\n"
+        "```{admonition} Try\nUse a key.\n```\n\n"
         "```{glossary}\nterm\n  Every one.\n```\n"
     )
     said = read(page)
     assert [s.text for s in said if s.is_universal] == ["All of it."]
-    assert "Use every key." in [s.text for s in said]
+    assert "Use a key." in [s.text for s in said]
     assert "All." not in [s.text for s in said]
+
+
+def test_sections_that_ask_claim_nothing_until_they_end():
+    page = (
+        "## Tasks\n\nUse every key.\n\n### One\n\nEach of them.\n\n"
+        "## After\n\nAll of it.\n\n### Tasks\n\nNone.\n\n### Then\n\nNothing.\n"
+    )
+    found = read(page, asking=["Tasks"])
+    assert [s.text for s in found if s.is_universal] == ["All of it.", "Nothing."]
 
 
 def test_lists_below_some_titles_are_claims():
