@@ -25,6 +25,7 @@ from ..reading.chapters import read_page
 from ..reading.pages import find_pages
 from ..running.progress import Progress
 from ..settings import OFFERING, OPTIONS, PREFIX, Settings, check_options, settings_of
+from .answers import setup_answers
 from .images import setup_images
 from .notebook import Notebook, notebook_of, stored_notebook, unexecuted_notebook
 from .receipts import setup_receipts
@@ -309,6 +310,7 @@ def setup_extension(app: Sphinx) -> None:
     setup_images(app)
     setup_values(app)
     setup_transforms(app)
+    setup_answers(app)
     app.add_css_file("provenance.css")
     setup_receipts(app, lambda: showing.counts)
 

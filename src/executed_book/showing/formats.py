@@ -167,6 +167,8 @@ def _in_page_order(
         text = block.get_text().strip() if block else ""
         # A cell that the page does not show goes with the next one that it shows.
         later = [k for k in range(shown + 1, len(code)) if sources[k] == text]
+        for answer in box.select(".answer"):  # text that is folded with the output
+            box.insert_after(answer)
         if later:
             shown = later[0]
             box.replace_with(soup.new_string(f"\n{_CELL.format(shown)}\n"))
