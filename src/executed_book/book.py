@@ -121,8 +121,8 @@ class _Building:
         settings = self.settings
         if not settings.source.is_dir():
             raise BookError(
-                f"{settings.source}: no such folder of chapters;"
-                " name the one that holds them with --source"
+                f"{settings.source}: there is no such folder;"
+                " name the folder of the chapters with --source"
             )
         self.programs = Store(settings.cache / "snippets", settings.project)
         self.assertions = Store(settings.cache / "assertions", settings.project)

@@ -28,7 +28,7 @@ DARK = {
     # Asked for by name in a chapter, black would vanish into a dark page.
     "#000000": "#e6e9ea",
 }
-"""Each color of the light theme with the one that stands for it in the dark."""
+"""Each color of the light theme, with the color that replaces it in the dark."""
 
 _COLOR = re.compile(r"#[0-9a-f]{6}\b", re.IGNORECASE)
 _ROOT = re.compile(r"<svg\b")

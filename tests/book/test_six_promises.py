@@ -129,7 +129,7 @@ DEEP = "import sys\nsys.setrecursionlimit(10**9)\ndef f(n):\n    f(n + 1)\nf(0)"
 FAULTS = {
     "a page that is a pipe": Fault(
         lambda book: os.mkfifo(book.root / "docs" / "pipe.md"),
-        "docs/pipe.md:1: a page is a file",
+        "docs/pipe.md:1: this has the name of a page but is not a file",
     ),
     "a path of bytes": Fault(
         write(os.fsdecode(b"\xe9.md"), b""), "its path is not UTF-8"

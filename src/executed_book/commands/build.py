@@ -49,7 +49,7 @@ def build(
         rendering = Rendering(config, site.work, settings.source, overrides or {})
         rendering.render(book)
         site.publish(site.work / "html")
-    progress.note(f"The book stands at {os.path.relpath(output / 'index.html')}")
+    progress.note(f"The book is at {os.path.relpath(output / 'index.html')}")
 
 
 def _notes(book: Book) -> Iterator[str]:

@@ -26,9 +26,9 @@ _INTRO = """\
 
 Cells of this book were also executed on the releases below, in an environment of
 their own. Where a cell, or one that it needs, has changed since, it is left out. This
-page shows the outputs that are not those of their pages, side by side, and the cells
-that broke. Outputs that vary from run to run are left out, and those that differ in
-an address or the name of the release alone. The page is generated from these runs.
+page shows each output that changed beside the one on its page, and the cells that
+broke. It leaves out what varies from run to run, and outputs that differ only in an
+address or in the name of the release. The page is generated from these runs.
 """
 
 #: Another address in a message is no other output, nor is the release's own name.

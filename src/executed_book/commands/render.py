@@ -125,7 +125,7 @@ class Rendering:
         what = ": ".join([kind, *str(error).strip().splitlines()[:1]])
         return BookError(
             f"the pages could not be rendered: {what}: nothing was published\n"
-            f"    → the whole of it stands in {os.path.relpath(self._traceback)}"
+            f"    → the whole traceback is in {os.path.relpath(self._traceback)}"
         )
 
 

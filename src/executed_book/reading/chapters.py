@@ -176,7 +176,7 @@ def _attach(values: list[Value], parts: list[Prose | Cell], reading: Reading) ->
             parts[i] = dataclasses.replace(part, values=(*part.values, *values))
             return
     for value in values:
-        what = f"the value {value.expression!r} stands above the first cell"
+        what = f"the value {value.expression!r} is above the first cell"
         hint = "write it below the cell that computes it"
         reading.errors.append(PageError(reading.path, value.line, what, hint))
 

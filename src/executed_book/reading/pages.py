@@ -24,11 +24,13 @@ def find_pages(settings: Settings) -> list[Path]:
             continue
         if page.exists() and not page.is_file():
             raise PageError(
-                *(page, 1, "a page is a file, and this is none"),
+                *(page, 1, "this has the name of a page but is not a file"),
                 "name it in exclude_patterns",
             )
         if any("\ud800" <= character <= "\udfff" for character in str(page)):
-            raise PageError(page, 1, "its path is not UTF-8", "rename what is not")
+            raise PageError(
+                page, 1, "its path is not UTF-8", "rename the file or the folder"
+            )
         pages.append(page)
     return sorted(pages)
 

@@ -150,7 +150,7 @@ class ChapterTask(Task):
             )
         return self._at_cell(
             f"killed its process ({_cause(status)})",
-            "what it said last stands above"
+            "its last words are above"
             if stderr
             else "run the cell in a plain Python process to see why",
             stderr,

@@ -93,7 +93,7 @@ def readable(body: str, page: str, site: str) -> BeautifulSoup:
     soup = BeautifulSoup(body, "html.parser")
     # First what is most of a page, so that less has to be looked through.
     for lens in soup.find_all("div", class_="ja-lens"):
-        lens.replace_with("(Here the page has a figure to point at.)")
+        lens.replace_with("(On the site there is an interactive figure here.)")
     for element in soup.select(_LEFT_OUT):
         element.decompose()
     for drawn in soup.select("svg[aria-label]"):  # a notebook shows no SVG in its text

@@ -42,7 +42,7 @@ class ValueRole(SphinxRole):
         waiting: Waiting = self.env.temp_data.get(_WAITING) or {}
         queue = waiting.get((self.name, " ".join(self.text.split())))
         if not queue:
-            why = "was not computed: values stand in the running text of a page that"
+            why = "was not computed: values belong in the running text of a page that"
             why += " executes, outside of literal directives; write it there"
             return refused(self, why)
         text = queue.pop(0)

@@ -169,7 +169,7 @@ def test_pages_quote_the_counts_and_follow_them(book):
     assert "'obvious' is not one of definition, instruction, title" in output
     assert "'words' is no count: there are sentences, checks" in output
     assert "index.md:9: " in output
-    assert "'x' was not computed: values stand in the" in output
+    assert "'x' was not computed: values belong in the" in output
 
 
 def page(*sentences, cells=(), text="one"):

@@ -32,7 +32,7 @@ def test_values_belong_to_the_cell_above_them(tmp_path):
     )
     reading = read(tmp_path, text)
     chapter, [told] = reading.chapter, reading.errors
-    said = "the value 'a' stands above the first cell"
+    said = "the value 'a' is above the first cell"
     assert (told.line, told.message) == (4, said)
     first, second = chapter.cells
     assert [(v.role, v.expression, v.line) for v in first.values] == [
