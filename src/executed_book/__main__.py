@@ -4,7 +4,7 @@ import os
 import signal
 import sys
 
-_STOPPED = "stopped: the site is as it was, and what ran is kept"
+_STOPPED = "stopped: the site is unchanged, and finished chapters are kept"
 
 
 def _leave_at_once(number: int, frame: object) -> None:
@@ -24,7 +24,7 @@ _HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH
 try:
     _here = os.getcwd()  # noqa: PTH109
 except OSError:
-    sys.exit("\nthe folder that this runs in was removed\n    → enter the book's again")
+    sys.exit("\nthe current folder was removed\n    → change to the folder of the book")
 sys.path[:] = [place for place in sys.path if place not in ("", _here, _HOME)]
 sys.path.append(_HOME)
 

@@ -139,8 +139,9 @@ class _Building:
                 self._run(missing)
         if not self.settings.source.is_dir():
             raise BookError(
-                f"{os.path.relpath(self.settings.source)}: was removed while the book"
-                " was built\n    → put it back, and build again; what has run is kept"
+                f"{os.path.relpath(self.settings.source)}: this folder was removed"
+                " during the build\n"
+                "    → put it back and build again; finished chapters are kept"
             )
         book = Book(self.chapters, self.executed, errors=self.errors, texts=self.texts)
         for executed in self.executed.values():
@@ -193,8 +194,9 @@ class _Building:
                 self.ready(executed)
         if unseen := ", ".join(self.runs.unseen):
             self.progress.note(
-                f"again, since what their child processes read is not seen: {unseen}\n"
-                "    → say it in the front matter, 'executed_book: {reads: [data]}'"
+                "executed again, because their child processes may have read files that"
+                f" have changed: {unseen}\n    → name these files in the front matter,"
+                " 'executed_book: {reads: [data]}'"
             )
         return missing
 
@@ -209,7 +211,7 @@ class _Building:
                 return
             listed = ", ".join(chapter.docname for chapter in chapters)
             self.progress.note(
-                "measured again, since what was measured did not hold"
+                "measured again, because an assertion about a measurement failed"
                 f" ({time} of {_MEASURED_AT_MOST}): {listed}"
             )
             self._run_once(chapters)
@@ -290,7 +292,7 @@ class _Building:
         for docname, paths in recorded_elsewhere(folder).items():
             page = book.pages.get(docname)
             if page is None:
-                book.stale.append(f"{docname}, which is no page that was executed")
+                book.stale.append(f"{docname}, of which no page was executed")
                 continue
             needs = page.snippets.needed
             try:

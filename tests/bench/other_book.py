@@ -157,7 +157,7 @@ def not_executed(docnames: Iterable[str]) -> str:
 def refused(said: Said, source: str) -> dict[str, str]:
     """The pages that our builder refused, each with why.
 
-    >>> said = "book/a.md:9: cell 3 raised E; not looked at: cell 4\\n    Traceback"
+    >>> said = "book/a.md:9: cell 3 raised E; not checked: cell 4\\n    Traceback"
     >>> refused(Said(said, 1, 0.0), "book")
     {'a': 'cell 3 raised E'}
     """

@@ -107,7 +107,7 @@ FAULTS = {
     "watcher": fault(
         "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\n"
         "import time\ntime.sleep(60)",
-        words="cell 1 killed its process (with all that watched it)",
+        words="cell 1 killed its process (and its supervisor)",
     ),
     "forks": fault(
         "import os\nif not os.fork():\n    x = 1\nelse:\n    _ = os.wait()",
@@ -155,7 +155,7 @@ FAULTS = {
     "varies": fault(
         ":tags: [measured]\nimport time; print(time.time())",
         line=10,
-        words="varies and nothing checks it",
+        words="has output that varies, and no assertion checks it",
     ),
     # what a page says of itself
     "option": fault(
@@ -296,7 +296,7 @@ def test_all_that_is_wrong_with_one_page_is_told(told):
     # An unknown option; an address; a failure, of which the next cell is a consequence;
     # a color; a cell that kills its process.
     assert several == {f"several:{line}" for line in (8, 10, 14, 22, 26)}
-    assert "not looked at, since they need it: cells 3" in told["several:14"]
+    assert "not checked, because they need it: cells 3" in told["several:14"]
 
 
 def test_a_build_with_every_fault_keeps_its_promises(tried):

@@ -28,7 +28,7 @@ def test_what_is_missing_is_named_with_what_brings_it():
 
 def test_a_folder_that_was_removed_is_one_line(tmp_path):
     away = f"cd {tmp_path} && rmdir {tmp_path} && exec {sys.executable}"
-    said = "the folder that this runs in was removed\n    → enter the book's again\n"
+    said = "the current folder was removed\n    → change to the folder of the book\n"
     assert run("sh", "-c", f"{away} -m executed_book build") == (1, f"\n{said}")
 
 
@@ -42,5 +42,5 @@ def test_an_interrupt_before_the_beginning_is_one_line():
         "sys.meta_path.insert(0, Slow())\n"
         "runpy.run_module('executed_book', run_name='__main__')\n"
     )
-    said = "\nstopped: the site is as it was, and what ran is kept\n"
+    said = "\nstopped: the site is unchanged, and finished chapters are kept\n"
     assert run(sys.executable, "-S", "-c", code) == (130, said)

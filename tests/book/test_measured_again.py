@@ -26,8 +26,8 @@ def test_only_what_was_measured_and_does_not_hold_is_measured_again(book, tmp_pa
     output = book.refused("execute")
     runs = {name: len((tmp_path / name).read_text()) for name in CHECKS}
     assert runs == {name: times for name, (_, times) in CHECKS.items()}
-    assert "did not hold (2 of 3): never, second" in output
-    assert "did not hold (3 of 3): never" in output
+    assert "about a measurement failed (2 of 3): never, second" in output
+    assert "about a measurement failed (3 of 3): never" in output
     assert output.count("raised AssertionError") == 2
     assert "docs/second.md" not in output
 

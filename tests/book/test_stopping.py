@@ -152,7 +152,7 @@ def test_an_interrupt_at_any_moment_is_one_line(long_book, place, after):
         return
     assert process.returncode == 130, output
     lines = [line for line in output.splitlines() if line.strip()]
-    assert lines[-1] == "stopped: the site is as it was, and what ran is kept"
+    assert lines[-1] == "stopped: the site is unchanged, and finished chapters are kept"
     assert "Traceback" not in output
     assert book.html("first") == before
     assert gone(place)

@@ -22,7 +22,7 @@ def test_a_flag_that_xla_does_not_know_is_one_line(book):
     said = book.refused("execute", XLA_FLAGS="--xla_no_such_flag=1")
     assert "JAX does not start on the platform 'cpu'" in said
     assert "xla_no_such_flag" in said
-    assert "→ correct or unset what steers it: " in said
+    assert "→ correct or unset these variables: " in said
     assert "cell" not in said, "no cell is blamed"
     assert "Traceback" not in said
 
@@ -116,7 +116,7 @@ def test_a_checkout_that_may_not_be_written_is_one_line(book):
     status, said = ended(book.start("build", python=python))
     book.root.chmod(0o755)
     assert status == 1, said
-    assert re.search("the disk says: Permission denied .*_build", said)
+    assert re.search("I/O error: Permission denied .*_build", said)
     assert "Traceback" not in said
 
 

@@ -57,5 +57,8 @@ def test_a_trace_of_another_make_is_an_error_that_says_so(params):
     class Other:
         _params = params
 
-    with pytest.raises(RuntimeError, match="has moved what justafter needs to number"):
+    with pytest.raises(
+        RuntimeError,
+        match=r"justafter cannot number equations with JAX .*, which has moved",
+    ):
         _equations.Numbered.of(Other())

@@ -47,7 +47,7 @@ def check_failing(page: Reading, store: Store) -> Iterator[PageError]:
         announced = cell.raises is not None or cell.warns is not None
         if not assertions and not announced:
             what = f"cell {cell.number} is a check, and nothing in it can fail"
-            hint = "assert what would be false if the sentence were"
+            hint = "add an assertion that fails if the sentence is false"
             yield PageError(page.path, cell.line, what, hint)
         for assertion in assertions:
             if not assertion.can_fail:

@@ -81,7 +81,7 @@ def failed(
         spoilt_by_it = {n for n, cause in spoilt.items() if cause == cell.number}
         if others := sorted(spoilt_by_it - {cell.number}):
             listed = ", ".join(map(str, others))
-            error.message += f"; not looked at, since they need it: cells {listed}"
+            error.message += f"; not checked, because they need it: cells {listed}"
         errors.append(error)
     return errors, set(spoilt)
 
@@ -123,7 +123,7 @@ def may_be_noise(executed: Executed, needs: Callable[[int], set[int]]) -> bool:
 
 def _unannounced(chapter: Chapter, cell: Cell, failure: Failure) -> PageError:
     if failure.name == OVER_LIMIT:
-        way = "give less, or raise executed_book_output_limit in conf.py"
+        way = "print less, or raise executed_book_output_limit in conf.py"
         return chapter.wrong(cell, failure.message, way)
     allow = f"write {announcement('raises', failure)}"
     if chapter.path.suffix == ".ipynb":
@@ -253,7 +253,7 @@ def _values(chapter: Chapter, cell: Cell, result: CellResult) -> Iterator[PageEr
     """The values in running text could be evaluated."""
     for value, got in zip(cell.values, result.values, strict=True):
         if got.error is not None:
-            what = f"the value {value.expression!r} could not be had: {got.error}"
+            what = f"cannot evaluate the value {value.expression!r}: {got.error}"
             hint = "name what a cell above defines"
             yield PageError(chapter.path, value.line, what, hint)
 
@@ -264,4 +264,6 @@ def _unchecked(chapter: Chapter) -> Iterator[PageError]:
         below = following is not None and "check" in following.tags
         if cell.varies and not below and not assertions([cell.source])[0]:
             hint = "assert what holds in every run, there or in a 'check' cell below"
-            yield chapter.wrong(cell, "varies and nothing checks it", hint)
+            yield chapter.wrong(
+                cell, "has output that varies, and no assertion checks it", hint
+            )

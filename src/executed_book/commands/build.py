@@ -35,7 +35,9 @@ def build(
     """
     site = Site(output)
     site.check([settings.source, config], settings.exclude)
-    with site.work_alone(lambda: progress.note("waiting for another build here")):
+    with site.work_alone(
+        lambda: progress.note("waiting for another build of this site to end")
+    ):
         site.check([settings.source, config], settings.exclude)
         book = execute(settings, progress, while_starting=import_sphinx)
         if book.errors:

@@ -54,5 +54,7 @@ def _mistake(conf: Path, cause: BaseException) -> PageError:
     line = (lines or [getattr(cause, "lineno", None)])[-1]
     way_out = "correct that line, or take it out"
     if isinstance(cause, ModuleNotFoundError):
-        way_out = f"install what brings {cause.name}, or add its folder to sys.path"
+        way_out = (
+            f"install the package with {cause.name}, or add its folder to sys.path"
+        )
     return PageError(conf, line or 1, f"{type(cause).__name__}: {cause}", way_out)

@@ -41,7 +41,7 @@ def main(arguments: list[str] | None = None, stopped: str = "stopped") -> int:
         return 128 + getattr(stop, "number", signal.SIGINT)
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
-        _say(f"the disk says: {error.strerror or error}{where}")
+        _say(f"I/O error: {error.strerror or error}{where}")
     except Exception as error:
         _say(_defect(error))
     else:

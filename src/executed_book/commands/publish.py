@@ -53,14 +53,14 @@ class Site:
             if _is_inside(output, source, excluded):
                 raise _refused(
                     output,
-                    f"lies among the book's own files, in {_shown(source)}",
+                    f"is inside the book's own folder {_shown(source)}",
                     "name a folder elsewhere, such as _build/html",
                 )
         if foreign := foreign_files(output):
             more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
             raise _refused(
                 output,
-                f"holds {foreign[0]}{more}, which no build made",
+                f"contains {foreign[0]}{more}, which a build did not make",
                 "name an empty folder, or move those files away",
             )
         work = self.work
@@ -68,7 +68,7 @@ class Site:
         if work.exists() and not (is_empty or (work / "lock").exists()):
             raise _refused(
                 work,
-                "is needed for the work, and holds what no build made",
+                "is needed by the build, and contains files that a build did not make",
                 "move it away",
             )
 
@@ -117,8 +117,8 @@ class Site:
         except OSError as error:
             raise BookError(
                 f"{_shown(self.output)}: cannot be replaced:"
-                f" {error.strerror or error}; the old site stands\n"
-                "    → name a folder that can be, in a place with room for it"
+                f" {error.strerror or error}; the old site is unchanged\n"
+                "    → name a folder that you may write to, on a disk with room for it"
             ) from None
         finally:
             for folder in (new, old):

@@ -50,8 +50,8 @@ def record(settings: Settings, progress: Progress) -> None:
     here = stored_path(folder, jax, "").parent
     if is_on_cpu and any(map(is_accepted, here.rglob("*.txt"))):
         raise BookError(
-            f"what a CPU gives with {with_what} is accepted already\n"
-            "    → accept what has changed with 'python -m executed_book pin'"
+            f"a CPU's outputs with {with_what} are pinned already\n"
+            "    → pin those that have changed with 'python -m executed_book pin'"
         )
     recording = _Recording(settings, folder, is_on_cpu)
     try:
@@ -63,8 +63,8 @@ def record(settings: Settings, progress: Progress) -> None:
     if recording.surprises and not is_on_cpu:
         raise BookError(
             f"{recording.surprises} cells or chapters failed; all others are recorded\n"
-            "    → correct them; or have their page say where it runs:"
-            " 'executed_book: {platform: cpu}'"
+            "    → correct them; or if their page cannot run here, write into its front"
+            " matter 'executed_book: {platform: cpu}'"
         )
 
 
@@ -155,12 +155,12 @@ def _first_line(error: PageError) -> str:
     telling = [s for s in lines if not s.startswith((" ", "Traceback"))][:1]
     if telling == ["AssertionError"]:
         telling += [lines[lines.index("AssertionError") - 1].strip()]
-    what, _, others = error.message.partition("; not looked at, ")
+    what, _, others = error.message.partition("; not checked, ")
     what = re.sub(r"^cell \d+ ", "", what)
     if telling and what.startswith("raised "):
         what = "raised"  # and which class it was comes with its words
     line = ": ".join([what, *telling])[:_WIDEST]
-    return f"{line}; not looked at, {others}" if others else line
+    return f"{line}; not checked, {others}" if others else line
 
 
 def _with_provenance(executed: Executed, driver: str | None) -> Executed:

@@ -91,7 +91,7 @@ def _not_raised(announced: str, ran: Ran) -> str | None:
     raised = ran.raised or ""
     if words in raised and name.rpartition(".")[2] in raised.partition(":")[0]:
         return None
-    return f"it was to raise {announced!r}, and gave {ran.shown!r}"
+    return f"it should raise {announced!r}, and gave {ran.shown!r}"
 
 
 @dataclass(frozen=True)

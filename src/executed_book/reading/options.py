@@ -147,7 +147,7 @@ def page_options(
         name, what = "mystnb", f"'execution_mode' is {mode!r}"
         way = f"it is one of {', '.join(MODES)}"
     elif asked.get("execution_in_temp") is not None:
-        name, what = "mystnb", "'execution_in_temp' is of the whole book"
+        name, what = "mystnb", "'execution_in_temp' holds for the whole book"
         way = "write 'nb_execution_in_temp = True' in conf.py"
     elif not right:
         name = "executed_book"

@@ -83,10 +83,13 @@ class ChapterTask(Task):
         settings = self.settings
         if worker.wrote_below() > 8 * settings.output_limit:
             what = f"printed over {settings.output_limit:,} characters"
-            self._too_much = what, "print less: no reader will read it"
+            self._too_much = (
+                what,
+                "print less, or raise executed_book_output_limit in conf.py",
+            )
         elif memory_of(self._pid) > settings.memory_bytes:
             limit = f"{settings.memory_bytes / 1e9:.3g} GB of memory"
-            way = "hold less at once, or raise executed_book_memory in conf.py"
+            way = "keep less in memory, or raise executed_book_memory in conf.py"
             self._too_much = f"held over {limit}", way
         return not self._too_much
 
@@ -191,7 +194,7 @@ def source_date() -> int | None:
 
 def _cause(status: int | None) -> str:
     if status is None:
-        return "with all that watched it"
+        return "and its supervisor"
     if status < 0:
         try:
             return signal.Signals(-status).name

@@ -53,7 +53,7 @@ def _ask_jax(chosen: str) -> str:
         )
         raise BookError(
             f"JAX does not start on the platform {chosen!r}: {_reason(lines)}\n"
-            f"    → correct or unset what steers it: {variables}"
+            f"    → correct or unset these variables: {variables}"
         )
     return asked.stdout.strip()
 
@@ -61,4 +61,4 @@ def _ask_jax(chosen: str) -> str:
 def _reason(lines: list[str]) -> str:
     """The line of a dying process that says why."""
     telling = [s for s in lines if "Unknown flag" in s or "Error: " in s]
-    return (telling or lines or ["it said nothing"])[-1].strip()
+    return (telling or lines or ["it printed no message"])[-1].strip()

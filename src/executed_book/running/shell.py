@@ -180,7 +180,7 @@ def _make_ipython(outputs: Outputs) -> Any:
             sys.audit("os.system", cmd)
             if cmd.rstrip().endswith("&"):
                 way = "start it with subprocess.Popen"
-                raise OSError(f"a line after ! is waited for: {way}")
+                raise OSError(f"a line after ! cannot run in the background: {way}")
             self.system_piped(cmd)  # type: ignore[no-untyped-call]
 
         def should_run_async(self, raw_cell: str, **kw: Any) -> bool:

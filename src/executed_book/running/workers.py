@@ -202,7 +202,7 @@ class Workers:
         text = (self._run / LOG).read_text("utf-8", "replace").strip()
         # Of a traceback, what is below its last indented line.
         said = re.split(r"(?m)^ .*\n", text)[-1][-SAID_AT_MOST:]
-        answer = said or "it ended without a word"
+        answer = said or "it ended without a message"
         return f"Python cannot import what chapters need:\n{answer}"
 
     def close(self, patience: float = 15.0) -> None:

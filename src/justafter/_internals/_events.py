@@ -86,9 +86,9 @@ _here = _Here()
 def moved(what: str) -> RuntimeError:
     """The error for an internal that this JAX does not have where we know it."""
     return RuntimeError(
-        f"JAX {jax.__version__} has moved what justafter needs to {what}. "
-        "It is known to work from JAX 0.10.2 to 0.12; install one of these, "
-        "or a newer justafter."
+        f"justafter cannot {what} with JAX {jax.__version__}, which has moved an "
+        "internal that it needs. It works with JAX 0.10.2 to 0.12: install one of "
+        "these, or a newer justafter."
     )
 
 

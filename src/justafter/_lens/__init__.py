@@ -211,13 +211,13 @@ def _notes(
     changed = sources.changed_files()
     for label in changed:
         yield (
-            f"{label} changed on disk after it was imported: its source is not shown, "
-            "for it is not what was traced. Import it anew to see it."
+            f"{label} changed on disk after it was imported, so its source is not "
+            "shown. Import it again to see it."
         )
     if program.library:
         yield (
-            f"{program.library} jitted {program.name}: options such as donation, which "
-            "it passes to jax.jit, are not seen."
+            f"{program.library} passed {program.name} to jax.jit. The lens does not "
+            "see the options that it passed too, such as donation."
         )
     if start is None and not pieces:
         yield f"{program.name} is a library's function: its source is not shown."

@@ -19,7 +19,7 @@ from ._state import State, everything, is_concrete, is_lazy, reach
 _SAMPLE_SECONDS = 50e-6
 # Calls before the first sample, as far as they fit into a tenth of the budget.
 _WARM_UPS = 20
-_MAKING = "timed is the making of it"
+_MAKING = "only making it was timed"
 
 Wait = Callable[[Any], None]
 

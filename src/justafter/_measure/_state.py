@@ -165,8 +165,8 @@ class State:
         for name, value, before in self._sizes:
             if (_left(value) or 0) < before:
                 raise ValueError(
-                    f"a call uses up {name}: the next one would be another call. Make "
-                    "it anew in each, such as measure(lambda: f(list(items)))"
+                    f"a call uses up {name}, so the next call would find less in it. "
+                    "Make it anew in each call, as in measure(lambda: f(list(items)))"
                 )
 
     def arrays(self) -> list[Any]:

@@ -38,7 +38,7 @@ UNKNOWN = Reason("cannot tell", "an argument raised an error when it was compare
 FRESH = Reason("fresh function object", "another function object, and JAX caches by it")
 RAISED = Reason(
     "earlier trace raised",
-    "the trace before ended in an exception, and JAX keeps nothing of it",
+    "the trace before it raised an exception, so JAX kept no result",
 )
 DROPPED = Reason(
     "cache emptied",
@@ -123,7 +123,7 @@ def _configuration(new: dict[str, Any], old: dict[str, Any]) -> Iterator[Reason]
     # The axes of vmap and shard_map are in the settings, and are no settings.
     if "axis_env_state" in changed:
         changed.remove("axis_env_state")
-        text = "the named axes of vmap or shard_map around the call are others"
+        text = "the call is inside other named axes of vmap or shard_map"
         yield Reason("transformation", text)
     found = [c for k in changed for c in changes(_setting(k), old.get(k), new[k])]
     if found:

@@ -108,7 +108,7 @@ def tree_change(names: Sequence[str], old: PyTreeDef, new: PyTreeDef) -> str:
         found = [(k[1:], text) for k, text in changes("", by_name(old), by_name(new))]
     except TypeError:  # a class that takes no leaves but its own
         found = []
-    return said(found) if found else "a class of yours is built of other parts"
+    return said(found) if found else "an object of a registered class has other parts"
 
 
 def _opened(value: Any) -> Any:

@@ -99,7 +99,7 @@ def test_a_record_of_a_page_that_is_gone_is_listed(recorded):
     (recorded.root / "docs" / "one.md").unlink()
     recorded.index("here")
     recorded.done("pin")
-    assert "one, which is no page that was executed" in recorded.built()
+    assert "one, of which no page was executed" in recorded.built()
 
 
 def stored(source: str, text: str = "2", **fields) -> StoredCell:

@@ -136,7 +136,10 @@ def unchecked(*cells: Cell | str) -> list[PageError]:
 
 def test_what_varies_is_held_by_an_assert_there_or_below():
     [error] = unchecked(measured("t = 1"))
-    assert (error.line, error.message) == (5, "cell 1 varies and nothing checks it")
+    assert (error.line, error.message) == (
+        5,
+        "cell 1 has output that varies, and no assertion checks it",
+    )
     assert unchecked(measured("assert t")) == []
     below = Cell(2, "assert t", 9, tags=frozenset({"check"}))
     assert unchecked(measured("t = 1"), below) == []

@@ -47,14 +47,14 @@ def project(tmp_path):
 @pytest.mark.parametrize(
     ("output", "reason"),
     [
-        (".", "lies among the book's own files"),
-        ("docs", "lies among the book's own files"),
-        ("conf/site", "lies among the book's own files, in conf"),
+        (".", "is inside the book's own folder"),
+        ("docs", "is inside the book's own folder"),
+        ("conf/site", "is inside the book's own folder conf"),
         ("file", "is a file"),
         ("link", "is a link"),
-        ("full", "holds mine.txt, which no build made"),
-        ("_build/html", ".html-work: is needed for the work, and holds what no build"),
-        ("../other", "holds .git/HEAD and 1 more, which no build made"),
+        ("full", "contains mine.txt, which a build did not make"),
+        ("_build/html", ".html-work: is needed by the build, and contains files"),
+        ("../other", "contains .git/HEAD and 1 more, which a build did not make"),
     ],
 )
 def test_what_no_build_made_is_not_replaced(project, output, reason):
@@ -83,7 +83,7 @@ def test_a_site_that_something_was_put_into_stands(book):
         path.write_text("mine")
     book.chapter("one", "print('second')")
     said = book.refused("build")
-    assert "holds mine.txt and 1 more, which no build made" in said
+    assert "contains mine.txt and 1 more, which a build did not make" in said
     assert [path.read_text() for path in mine] == ["mine", "mine"]
     assert "first" in book.html("one")
     for path in mine:
@@ -176,7 +176,7 @@ def test_a_disk_that_is_full_while_copying_leaves_nothing_half_done(
         raise shutil.Error([("a", "b", "[Errno 28] No space left on device: 'b'")])
 
     monkeypatch.setattr(publish.shutil, "copytree", full)
-    said = "No space left on device: 'b'; the old site stands"
+    said = "No space left on device: 'b'; the old site is unchanged"
     with pytest.raises(BookError, match=said):
         site.publish(made_site(tmp_path / "two", "two"))
     assert (site.output / "index.html").read_text() == "one"

@@ -73,7 +73,7 @@ def test_what_can_be_recorded_is_and_the_rest_is_told(partly):
     assert [n for n, cell in enumerate(cells, 1) if cell.failed] == [4, 5, 7, 8, 10]
     assert [cell.text for cell in cells[:3]] == ["", "the same everywhere", "Pretend"]
     assert cells[4].needs == {1, 4}
-    spoilt = "not looked at, since they need it: cells 5"
+    spoilt = "not checked, because they need it: cells 5"
     raised = r"raised: [\w.]*JaxRuntimeError: INTERNAL: the device .{100,160}; "
     assert re.search(raised + spoilt, output)
     assert re.search(r"cell 7, line \d+: writes to stderr: mine", output)
@@ -125,7 +125,7 @@ def with_jax(path: Path, jax: str) -> None:
 
 def test_a_cpu_with_another_jax_is_recorded_as_it_is(pinned):
     output = pinned.refused("record")
-    assert f"with JAX {version('jax')} is accepted already" in output
+    assert f"with JAX {version('jax')} are pinned already" in output
     for name in ("one", "two"):
         with_jax(pinned.stored(name), "0.1")
     pinned.chapter("two", "import jax\njax.numpy.arange(3) + 2", "1 / 0", "print('on')")

@@ -41,7 +41,7 @@ def test_a_platform_that_is_not_there_is_said(tmp_path, monkeypatch, jax, why):
 @pytest.mark.parametrize(
     ("lines", "reason"),
     [
-        ([], "it said nothing"),
+        ([], "it printed no message"),
         (["a", "b "], "b"),
         (["Unknown flag in XLA_FLAGS: --x", "core dumped"], "Unknown flag in XLA_FL"),
         (["RuntimeError: no cuda", "For simplicity"], "RuntimeError: no cuda"),

@@ -111,7 +111,7 @@ def test_a_worker_has_its_folder_until_it_has_ended(tmp_path):
     [
         ("raise SystemExit('no such jax')", "no such jax"),
         ("import no_such", "ModuleNotFoundError: No module named 'no_such'"),
-        ("pass", "it ended without a word"),
+        ("pass", "it ended without a message"),
     ],
 )
 def test_where_python_cannot_start_it_is_told_what_it_said(monkeypatch, code, said):

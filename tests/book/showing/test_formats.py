@@ -29,7 +29,10 @@ from ..made import chapter, executed, gave, printed, raised, shown
         ("<dl><dt>term</dt><dd><p>It is.</p></dd></dl>", "**term**\n\nIt is."),
         ("<img class='only-dark' src='d.svg'><p>a</p>", "a"),
         ("<p>a</p><div class='program-holder'>b</div><script>c</script>", "a"),
-        ("<div class='ja-lens'>x</div>", "(On the site there is an interactive figure here.)"),
+        (
+            "<div class='ja-lens'>x</div>",
+            "(On the site there is an interactive figure here.)",
+        ),
         ("<svg role='img' aria-label='A: hit'><g/></svg>", "(A drawing. A: hit)"),
         ("<p>a</p>\n\n\n\n\n<p>b</p>", "a\n\nb"),
         # code, in a fence that holds it
