@@ -229,7 +229,7 @@ def test_what_children_read_is_said_by_the_page_or_it_runs_in_each_build(book):
     unseen = sorted(name for name, (_, is_seen) in CHILDREN.items() if not is_seen)
     book.executed()
     said = book.executed()
-    assert f"read is not seen: {', '.join(unseen)}\n" in said
+    assert f"may have read files that have changed: {', '.join(unseen)}\n" in said
     assert f", {len(unseen)} to execute" in said
     front = FRONT.replace("\n---", "\nexecuted_book: {reads: []}\n---")
     for name in unseen:

@@ -137,9 +137,9 @@ FAULTS = {
     "a link to no page": Fault(
         lambda book: book.index("one", "none"), "nonexisting document"
     ),
-    "docs removed": Fault(without_docs, "was removed while the book was built"),
+    "docs removed": Fault(without_docs, "this folder was removed during the build"),
     "no docs": Fault(
-        lambda book: shutil.rmtree(book.root / "docs"), "docs: no such folder"
+        lambda book: shutil.rmtree(book.root / "docs"), "docs: there is no such folder"
     ),
     "memory": Fault(
         page(DEEP),
