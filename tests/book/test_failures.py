@@ -99,7 +99,7 @@ FAULTS = {
     ),
     "says": fault(
         "import os\nos.write(2, b'boiler on fire')\nos._exit(3)",
-        words="killed its process (exit code 3) & boiler on fire & last words are above",
+        words="its process (exit code 3) & boiler on fire & its last words are above",
     ),
     "group": fault(
         "import os, signal\nos.killpg(0, signal.SIGKILL)", words="(SIGKILL)"

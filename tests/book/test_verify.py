@@ -66,7 +66,11 @@ TIMINGS = (
         (Promise("", gives=None), ran("anything\n"), None),
         (Promise("", gives=None), ran(status=-9), "status -9"),
         (Promise("", raises="ValueError: odd"), ran("", "ValueError: so odd", 1), None),
-        (Promise("", raises="ValueError: a"), ran("", "TypeError: a", 1), "should raise"),
+        (
+            Promise("", raises="ValueError: a"),
+            ran("", "TypeError: a", 1),
+            "should raise",
+        ),
         (Promise("", raises="ValueError"), ran("fine\n"), "should raise"),
     ],
 )
