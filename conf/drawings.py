@@ -261,26 +261,26 @@ DRAWINGS = {
         ),
     ),
     "blocks": Drawing(
-        "Two devices: the queries are divided, the points are copied, and the result is"
-        " divided like the queries.",
+        "Two devices: the images are divided, the parameters are copied, and the logits"
+        " are divided like the images.",
         262,
         (
-            Box("queries", (50, 2), 300, "2000 queries"),
+            Box("images", (50, 2), 300, "1500 images"),
             Box(
                 "device-0",
                 (2, 90),
                 190,
                 "device 0",
-                ("queries 0 to 999", "all 2000 points"),
+                ("images 0 to 749", "all parameters"),
             ),
             Box(
                 "device-1",
                 (208, 90),
                 190,
                 "device 1",
-                ("queries 1000 to 1999", "all 2000 points"),
+                ("images 750 to 1499", "all parameters"),
             ),
-            Box("result", (50, 214), 300, "2000 answers"),
+            Box("result", (50, 214), 300, "logits of 1500 images"),
         ),
         (
             Arrow(((120, 34), (100, 90))),

@@ -8,9 +8,10 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
-#: Where the pages of a folder went that is no more; an `index` leads to the part.
+#: Where the pages of a folder went; an `index` leads to the part.
 MOVED = {
     "start": {"ten-minutes": "learn/ten-minutes"},
+    "learn": {"faster-and-larger": "learn/time-and-memory"},
     "numpy": {
         "arrays": "numbers/arrays",
         "immutability": "numbers/immutability",
