@@ -1,6 +1,6 @@
 """The whole book to take along: as a zip that reads offline, and as a list of texts.
 
-The wheel of the instruments goes with it, for the notebooks.
+Wheels of the book's own packages go with it, for the notebooks.
 
 The zip holds the same bytes in every build of the same pages: its members have a
 fixed order and share one date.
@@ -39,19 +39,24 @@ def pack(site: Path, name: str) -> Path:
         for inside, content in members.items():
             member = zipfile.ZipInfo(inside, _LONG_AGO)
             member.compress_type = zipfile.ZIP_DEFLATED
+            member.external_attr = 0o644 << 16  # who may read it, once it is unpacked
             packed.writestr(member, content)
     return target
 
 
 def _holds(target: Path, members: dict[str, bytes]) -> bool:
-    """Whether a zip of an earlier build has just these members, by their checksums."""
+    """Whether a zip of an earlier build has just these members, by their checksums,
+    as everybody may read them."""
     try:
         with zipfile.ZipFile(target) as packed:
-            kept = [(m.filename, m.file_size, m.CRC) for m in packed.infolist()]
+            kept = [
+                (m.filename, m.file_size, m.CRC, m.external_attr >> 16)
+                for m in packed.infolist()
+            ]
     except (OSError, zipfile.BadZipFile):
         return False
     return kept == [
-        (inside, len(content), zlib.crc32(content))
+        (inside, len(content), zlib.crc32(content), 0o644)
         for inside, content in members.items()
     ]
 
@@ -83,13 +88,16 @@ def list_of_texts(app: Sphinx) -> str:
     return "\n".join(lines) + "\n"
 
 
-def start_wheel(app: Sphinx) -> None:
-    """Have the instruments' package built beside the site, for the notebooks."""
-    if app.config.archive_wheel and app.builder.format == "html":
-        command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel"]
-        app.wheel_process = subprocess.Popen(  # type: ignore[attr-defined]
+def start_wheels(app: Sphinx) -> None:
+    """Have the book's own packages built beside the site, for who runs its pages."""
+    app.building_wheels = {}  # type: ignore[attr-defined]
+    if app.builder.format != "html":
+        return
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel"]
+    for name, project in app.config.archive_wheels.items():
+        app.building_wheels[name] = subprocess.Popen(  # type: ignore[attr-defined]
             [*command, "-d", Path(app.outdir, "_downloads")],
-            cwd=Path(app.confdir).parent,
+            cwd=Path(app.confdir, project),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -100,12 +108,12 @@ def write(app: Sphinx, exception: Exception | None) -> None:
     """Write all of it, when the site is finished.
 
     Raises:
-        ExtensionError: no wheel of the name that is configured was built.
+        ExtensionError: a wheel of a name that is configured was not built.
     """
     if exception is None and app.builder.format == "html":
         site = Path(app.outdir)
-        if name := app.config.archive_wheel:
-            building: subprocess.Popen[str] = app.wheel_process  # type: ignore[attr-defined]
+        wheels: dict[str, subprocess.Popen[str]] = app.building_wheels  # type: ignore[attr-defined]
+        for name, building in wheels.items():
             said, _ = building.communicate()
             if building.returncode or not (site / "_downloads" / name).is_file():
                 raise ExtensionError(f"no wheel {name}: {said}")
@@ -116,7 +124,7 @@ def write(app: Sphinx, exception: Exception | None) -> None:
 def setup(app: Sphinx) -> dict[str, Any]:
     """Pack the site once everything else has been written."""
     app.add_config_value("archive_name", "book", "", (str,))
-    app.add_config_value("archive_wheel", "", "", (str,))
-    app.connect("builder-inited", start_wheel)
+    app.add_config_value("archive_wheels", {}, "", (dict,))
+    app.connect("builder-inited", start_wheels)
     app.connect("build-finished", write, priority=950)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

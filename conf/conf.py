@@ -57,31 +57,34 @@ NOTEBOOKS = os.environ.get("BOOK_NOTEBOOKS", "")
 executed_book_colab = (
     f"https://colab.research.google.com/github/{NOTEBOOKS}" if NOTEBOOKS else ""
 )
-# A notebook that imports the instruments installs the wheel that the site has; where
-# no address is known, the reader takes the wheel along and puts it beside the notebook.
-WHEEL = f"justafter-{version_of(HERE.parent / 'pyproject.toml')}-py3-none-any.whl"
-BOOK_URL = os.environ.get("BOOK_URL", "").rstrip("/")
-archive_wheel = WHEEL
-executed_book_offer_also = {} if BOOK_URL or REPOSITORY else {"justafter": WHEEL}
+# What pages import and is in no package index is offered by the site itself.
+PROJECTS = {"justafter": HERE.parent, "executed_book": HERE.parent / "src/executed_book"}
+archive_wheels = {
+    f"{name}-{version_of(project / 'pyproject.toml')}-py3-none-any.whl": str(project)
+    for name, project in PROJECTS.items()
+}
+executed_book_install = [f"jax=={metadata.version('jax')}", "matplotlib"]
 executed_book_install_also = {
-    "justafter": (
-        f"{BOOK_URL}/_downloads/{WHEEL}"
-        if BOOK_URL
-        else f'"justafter @ git+{REPOSITORY}"'
-        if REPOSITORY
-        else f"./{WHEEL}"
-    ),
+    "jax": "jax",
     "equinox": "equinox",
     "flax": "flax",
     "grain": "grain",
+    "jax.export": "flatbuffers",  # what it writes
+    "matplotlib": "matplotlib",
     "optax": "optax",
     "orbax": "orbax-checkpoint",
+    "PIL": "pillow",
+    "rich": "rich",
     "sklearn": "scikit-learn",
     "tokenizers": "tokenizers",
+} | {name.partition("-")[0]: f"_downloads/{name}" for name in archive_wheels}
+# JAX and Python print in color under Jupyter, and some checks read what they print.
+executed_book_install_environ = {
+    "FORCE_COLOR": None,
+    "CLICOLOR_FORCE": None,
+    "JAX_PPRINT_USE_COLOR": "0",
+    "PYTHON_COLORS": "0",
 }
-executed_book_install_line = (
-    f'%pip install -q "jax=={metadata.version("jax")}" matplotlib'
-)
 executed_book_outputs = "../outputs/cells"
 executed_book_programs = "../outputs/programs"
 executed_book_rules = "all"

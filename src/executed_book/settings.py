@@ -46,9 +46,9 @@ PREFIX = "executed_book_"
 OFFERING: dict[str, tuple[Any, Literal["env", "html"]]] = {
     "asks": ("", "env"),
     "colab": ("", "html"),
-    "install_also": ({}, "html"),
-    "install_line": ("", "html"),
-    "offer_also": ({}, "html"),
+    "install": ([], "env"),
+    "install_also": ({}, "env"),
+    "install_environ": ({}, "html"),
 }
 
 #: What MyST-NB's `execution_mode` may be: `off` runs no page, and any other each page.

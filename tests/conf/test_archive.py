@@ -21,6 +21,8 @@ def test_the_zip_holds_the_pages_in_the_same_bytes_each_time(archive, site):
     with zipfile.ZipFile(packed) as book:
         assert book.namelist() == ["book/_static/sheet.css", "book/index.html"]
         assert book.read("book/index.html") == b"<p>one</p>"
+        modes = {member.external_attr >> 16 for member in book.infolist()}
+        assert modes == {0o644}, "others than who unpacks it may read the files"
     packed.unlink()
     assert archive.pack(site, "book").read_bytes() == first
     for broken in (b"", b"no zip"):

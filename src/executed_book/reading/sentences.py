@@ -87,7 +87,7 @@ class SentenceReader:
             elif token.type.endswith("_list_close") and not token.level:
                 self._list = None
             elif token.type == "inline" and before == "heading_open":
-                self._title, self._led = _plain(token.content), None
+                self._title, self._led = plain(token.content), None
                 if self._asks is None or tag <= self._asks:
                     self._asks = tag if self._title in self.asking else None
                 yield from self._block(token.content, line, False)
@@ -129,7 +129,7 @@ class SentenceReader:
             asks = bare.rstrip("*_\"') \n").endswith("?")
             may_claim = claims and not asks and self._asks is None
             universal = may_claim and bool(_UNIVERSAL.search(bare))
-            yield Sentence(_plain(said), here, checks, exempt, universal, claim)
+            yield Sentence(plain(said), here, checks, exempt, universal, claim)
 
     def _marks(
         self, marks: list[re.Match[str]], line: int
@@ -184,11 +184,15 @@ def _hide(text: str) -> str:
     return _OPAQUE.sub(lambda m: "x" * len(m[0]), SPAN.sub(hidden, text))
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """A sentence as a reader sees it.
 
-    >>> _plain("**Both** give `a + b`, see {doc}`the page </b>`. {check}`sum`")
+    A link to a page by its name alone stays as it is: what it shows is that page's title.
+
+    >>> plain("**Both** give `a + b`, see {doc}`the page </b>`. {check}`sum`")
     'Both give a + b, see the page.'
+    >>> plain("See {doc}`/b`.")
+    'See {doc}`/b`.'
     """
     text = re.sub(rf"\s*{_GONE}", "", SPAN.sub(_plain_span, text))
     text = re.sub(r"\[([^\]]*)\](?:\([^)]*\)|\{[^}]*\})", r"\1", text)
@@ -201,6 +205,8 @@ def _plain_span(span: re.Match[str]) -> str:
         return _GONE
     if role in ("value", "measured", "receipts"):
         return "…"
+    if role == "doc" and not text.endswith(">"):
+        return span[0]
     return re.sub(r"\s*<[^>]*>$", "", text) if role else text
 
 

@@ -26,17 +26,20 @@ from ..reading.pages import find_pages
 from ..running.progress import Progress
 from ..settings import OFFERING, OPTIONS, PREFIX, Settings, check_options, settings_of
 from .answers import setup_answers
+from .exercises import CHECK
 from .images import setup_images
+from .installing import DOWNLOADS, add_note, first_cell, installing_of, setup_installing
 from .notebook import Notebook, notebook_of, stored_notebook, unexecuted_notebook
 from .receipts import setup_receipts
 from .reproducible import setup_reproducible
 from .stamp import stamp
+from .titles import linked, title_in, with_titles
 from .transforms import setup_transforms
 from .values import line_up, setup_values
 
-#: What a page was made of: the time of its file, the seal of its run if it has one, and
-#: the counts over the book if it quotes one.
-Seal = tuple[int, str | None, Counter[str] | None]
+#: What a page was made of: the time of its file, the seal of its run if it has one, the
+#: counts over the book if it quotes one, and the titles that its receipts quote.
+Seal = tuple[int, str | None, Counter[str] | None, list[str]]
 
 #: What the theme's own entries are, which it names by an ending alone.
 _PLAINLY = {
@@ -109,7 +112,10 @@ class Showing:
             # Sphinx reads a newer file again; an older one may replace it, too.
             time = Path(env.doc2path(docname)).stat().st_mtime_ns
             counts = self.counts if docname in counting else None
-            now[docname] = time, page.seal if page is not None else None, counts
+            seal = page.seal if page is not None else None
+            names = linked(page.executed.chapter) if page is not None else ()
+            titles = [self._title_of(name) for name in names]
+            now[docname] = time, seal, counts, titles
         env.executed_book_seals = now  # type: ignore[attr-defined]
         return sorted(name for name in now if before.get(name) != now[name])
 
@@ -117,6 +123,7 @@ class Showing:
         """Stamp the page with when and where it ran."""
         page = self.page(app.env.docname)
         if page is not None:
+            add_note(installing_of(app.config), _sources(page), doctree)
             sections = [n for n in doctree.children if isinstance(n, nodes.section)]
             (sections[-1] if sections else doctree).append(stamp(page))
 
@@ -162,31 +169,25 @@ class Showing:
             return {}
         from .formats import markdown_of, notebook_of_page, readable  # slow to import
 
-        site = str(app.config.html_baseurl or "")
+        installing = installing_of(app.config)
         files, beside = {"Markdown (.md)": f"_downloads/{docname}.md"}, list[str]()
-        readable_page = readable(body, docname, site)
+        readable_page = readable(body, docname, installing.site)
         texts = [markdown_of(readable_page)]
         page = self.page(docname)
         if page is not None:
             files = {"Notebook (.ipynb)": f"_downloads/{docname}.ipynb", **files}
-            beside = self._needed(page, "offer_also")
-            line = self._setting("install_line")
-            also = self._needed(page, "install_also") if line else []
-            first = " ".join([line, *also])
+            code = _sources(page)
+            if not installing.site:
+                needed = installing.needed_by(code)
+                beside = [one for one in needed if one.startswith(DOWNLOADS)]
+            first = ""
+            if installing.always:
+                environ = app.config.executed_book_install_environ
+                first = first_cell(installing, code, environ)
             texts.insert(0, notebook_of_page(page.executed, readable_page, first))
         for path, text in zip(files.values(), texts, strict=True):
             write_whole(Path(app.outdir, path), text)
-        return files | {f"{name} (to install)": f"_downloads/{name}" for name in beside}
-
-    def _needed(self, page: ExecutedPage, setting: str) -> list[str]:
-        """What a setting has for the modules that a page imports."""
-        code = "\n".join(cell.source for cell in page.executed.chapter.cells)
-        by_module: dict[str, str] = getattr(self.app.config, PREFIX + setting) or {}
-        return [
-            what
-            for name, what in by_module.items()
-            if re.search(rf"^\s*(?:import|from) {name}\b", code, re.MULTILINE)
-        ]
+        return files | {f"{Path(path).name} (to install)": path for path in beside}
 
     def _setting(self, name: str) -> str:
         return str(getattr(self.app.config, PREFIX + name, "") or "")
@@ -213,7 +214,29 @@ class Showing:
                 )
             executed = dataclasses.replace(page.executed, chapter=now)
             page = dataclasses.replace(page, executed=executed)
-        return notebook_of(page, self._setting("asks"))
+        return notebook_of(self._as_shown(page), self._setting("asks"))
+
+    def _as_shown(self, page: ExecutedPage) -> ExecutedPage:
+        """The page with titles in its sentences, and programs that say what they need.
+
+        The program of an exercise's check would have the solution in it.
+        """
+        installing, executed = installing_of(self.app.config), page.executed
+        programs = [
+            program and CHECK not in cell.tags and installing.headed(program) or None
+            for cell, program in zip(
+                executed.chapter.cells, page.snippets.programs, strict=True
+            )
+        ]
+        chapter = with_titles(executed.chapter, self._title_of)
+        return dataclasses.replace(
+            page,
+            executed=dataclasses.replace(executed, chapter=chapter),
+            snippets=dataclasses.replace(page.snippets, programs=programs),
+        )
+
+    def _title_of(self, docname: str) -> str:
+        return title_in(Path(self.app.env.doc2path(docname)), docname)
 
     def unexecuted(self, path: Path, text: str) -> Notebook | None:
         """A page that is left as it is, as a notebook; None if it has no cells.
@@ -233,6 +256,11 @@ class Showing:
     def _reading(self) -> Settings:
         """How a page is read whose text another extension gives: without rules."""
         return Settings(Path(self.app.srcdir), Path(self.app.outdir))
+
+
+def _sources(page: ExecutedPage) -> str:
+    """The code of all cells of a page."""
+    return "\n".join(cell.source for cell in page.executed.chapter.cells)
 
 
 def _code(chapter: Chapter) -> list[tuple[str, tuple[str, ...]]]:
@@ -308,6 +336,7 @@ def setup_extension(app: Sphinx) -> None:
     app.connect("html-page-context", showing.offer_downloads, priority=900)
     setup_reproducible(app)
     setup_images(app)
+    setup_installing(app)
     setup_values(app)
     setup_transforms(app)
     setup_answers(app)

@@ -2,7 +2,8 @@
 
 Both are made from the finished page, so they read as it does: values are filled in and
 links lead to the site. Of a notebook the code is the chapter's, and the outputs are
-those of its run.
+those of its run. An exercise in it can be done: its cell is as handed out, the next one
+checks what stands there, and the solution is folded.
 """
 
 import json
@@ -19,6 +20,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from ..model import Cell, CellResult, Executed, Output
 from ..programs.snippets import raised
+from .exercises import CHECK, SOLUTION, checks_first
 
 #: What is on a page and says nothing on paper.
 _LEFT_OUT = (
@@ -32,6 +34,9 @@ _FENCED = re.compile(r"(^(?:`{3,})[^`\n]*\n.*?^`{3,}$)", re.MULTILINE | re.DOTAL
 #: alone: anything else would be escaped on the way.
 _CELL = "CODECELL{}ENDOFCELL"
 _CELLS = re.compile(r"\s*CODECELL(\d+)ENDOFCELL\s*")
+
+#: What a notebook folds: JupyterLab, VS Code and Colab all fold it in a text cell.
+_FOLDED = "<details>\n<summary>{}</summary>\n\n{}\n\n</details>"
 
 
 class _Writer(MarkdownConverter):
@@ -93,7 +98,9 @@ def readable(body: str, page: str, site: str) -> BeautifulSoup:
     soup = BeautifulSoup(body, "html.parser")
     # First what is most of a page, so that less has to be looked through.
     for lens in soup.find_all("div", class_="ja-lens"):
-        lens.replace_with("(On the site there is an interactive figure here.)")
+        told = soup.new_tag("pre")
+        told.string = _as_text(lens)
+        lens.replace_with(told)
     for element in soup.select(_LEFT_OUT):
         element.decompose()
     for drawn in soup.select("svg[aria-label]"):  # a notebook shows no SVG in its text
@@ -112,30 +119,72 @@ def readable(body: str, page: str, site: str) -> BeautifulSoup:
     return soup
 
 
+def _as_text(lens: Tag) -> str:
+    """What a lens shows, as text: the source, the equations, and the kernels.
+
+    In the browser one points at a piece and sees what it became. Here an equation names
+    the kernel that it went into, and a kernel's line the equation that it comes from.
+    """
+    lines = []
+    for part in lens.select(".ja-summary, .ja-caption, .ja-file, pre, .ja-io, .ja-q, .ja-k"):
+        classes = part.get("class") or []
+        if part.name == "pre":
+            lines += [f"    {line}" for line in part.get_text().splitlines()]
+        elif "ja-k" in classes:
+            lines += [f"  {_words(part.summary)}"] if part.summary else []
+            lines += [f"    {_words(row)}" for row in part.select(".ja-i")]
+        elif "ja-caption" in classes:
+            lines += ["", f"{_words(part)}:"]
+        else:
+            indent = "" if "ja-summary" in classes else "  "
+            lines.append(indent + _words(part))
+    return "\n".join(lines).strip("\n")
+
+
+def _words(part: Tag) -> str:
+    return " ".join(part.get_text(" ").split())
+
+
 def notebook_of_page(executed: Executed, page: BeautifulSoup, first: str) -> str:
     """A chapter's notebook as its page reads, with the outputs of its run.
 
     Cells that are announced to raise carry the tag `raises-exception`, so that running
-    all cells goes on after them.
+    all cells goes on after them. So do the checks of exercises, which fail until the
+    exercise is solved.
 
     Args:
         executed: the chapter with its run.
         page: the page as it is readable, which is taken apart.
-        first: a line of installation for a first cell; none where it is empty.
+        first: the code of a first cell, which installs; none where it is empty.
     """
-    code = [_code_cell(cell, result) for cell, result in executed]
+    for note in page.select(".install-note"):  # the first cell does it
+        note.decompose()
+    shown = checks_first(list(executed), lambda pair: pair[0].tags)
+    code = [_taken(cell, result) for cell, result in shown]
     cells = list(_in_page_order(code, page))
     if first:
-        beside = re.findall(r"(?<= \./)\S+", first)
-        wheels = [f"# Put {name} beside it: the same menu has it." for name in beside]
-        lines = ["# What this notebook needs; run it once.", *wheels, first]
-        cells.insert(0, new_code_cell("\n".join(lines)))
+        cells.insert(0, new_code_cell(first))
     for nth, cell in enumerate(cells):
         cell["id"] = f"part-{nth}"
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     notebook = new_notebook(cells=cells, metadata={"kernelspec": kernel})
     nbformat.validate(notebook)
     return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
+
+
+def _taken(cell: Cell, result: CellResult) -> NotebookNode:
+    """A cell as a notebook has it: a solution is folded text, and a check says its yes."""
+    if SOLUTION in cell.tags:
+        code = f"```python\n{cell.source.strip()}\n```"
+        return new_markdown_cell(_FOLDED.format("Solution", code))
+    made = _code_cell(cell, result)
+    if CHECK in cell.tags:
+        made["source"] = (
+            f"# Check your answer: run this cell.\n{made['source']}\nprint('Correct')"
+        )
+        made["metadata"]["tags"] = sorted({*cell.tags, "raises-exception"})
+        made["outputs"], made["execution_count"] = [], None
+    return made
 
 
 def _code_cell(cell: Cell, result: CellResult) -> NotebookNode:
@@ -160,17 +209,23 @@ def _in_page_order(
     code: list[NotebookNode], soup: BeautifulSoup
 ) -> Iterator[NotebookNode]:
     """The page's text with the code cells in their places, and all of them."""
-    sources = [cell["source"].strip() for cell in code]
+    sources = [_shown_code(cell) for cell in code]
+    answers: dict[int, list[NotebookNode]] = {}
     shown = -1
     for box in soup.select("div.cell"):
         block = box.select_one(".cell_input pre")
         text = block.get_text().strip() if block else ""
         # A cell that the page does not show goes with the next one that it shows.
         later = [k for k in range(shown + 1, len(code)) if sources[k] == text]
-        for answer in box.select(".answer"):  # text that is folded with the output
-            box.insert_after(answer)
         if later:
             shown = later[0]
+            told = [answer.extract() for answer in box.select(".answer")]
+            answers[shown] = [
+                new_markdown_cell(_FOLDED.format("Answer", markdown_of(part).strip()))
+                for part in told
+            ]
+            if "tag_asked" in (box.get("class") or ()):  # one is to guess it first
+                code[shown]["metadata"]["jupyter"] = {"outputs_hidden": True}
             box.replace_with(soup.new_string(f"\n{_CELL.format(shown)}\n"))
         else:
             box.decompose()
@@ -182,5 +237,17 @@ def _in_page_order(
     ):
         if text.strip():
             yield new_markdown_cell(text.strip("\n"))
-        yield from code[done : int(number) + 1]
+        for k in range(done, int(number) + 1):
+            yield code[k]
+            yield from answers.get(k, ())
         done = int(number) + 1
+
+
+def _shown_code(cell: NotebookNode) -> str:
+    """The code of a notebook's cell as its page has it."""
+    source = str(cell["source"])
+    if cell["cell_type"] == "markdown":  # a solution
+        source = source.partition("```python\n")[2].rpartition("\n```")[0]
+    lines = source.split("\n")
+    is_check = CHECK in cell["metadata"].get("tags", ())
+    return "\n".join(lines[1:-1] if is_check else lines).strip()

@@ -9,6 +9,7 @@ from ..book import ExecutedPage
 from ..checking.elsewhere import Record
 from ..model import Cell, CellResult, Chapter, Prose, Provenance
 from ..reading.options import of_myst_nb
+from .exercises import checks_first
 from .receipts import receipts_of
 from .stamp import where
 
@@ -57,7 +58,8 @@ def notebook_of(page: ExecutedPage, asks: str = "") -> Notebook:
         # A page that asks MyST-NB to execute it has been executed already.
         "mystnb": of_myst_nb(metadata) | {"execution_mode": "off"},
     }
-    return _notebook(_parts(page, asks), metadata | ran)
+    shown = checks_first(_parts(page, asks), lambda part: getattr(part[0], "tags", ()))
+    return _notebook(shown, metadata | ran)
 
 
 def _notebook(parts: Iterable[Shown], metadata: dict[str, Any]) -> Notebook:

@@ -87,7 +87,7 @@ def test_what_a_reader_takes_has_the_answer_after_its_cell(asking):
     nth = kinds.index(("code", "x = 3\nx"))
     kind, answer = kinds[nth + 1]
     assert kind == "markdown"
-    assert answer.startswith("Every one of 3.")
+    assert answer.startswith("<details>\n<summary>Answer</summary>\n\nEvery one of 3.")
 
 
 @pytest.mark.parametrize("after", [LONE, f"{ASKED}{LONE}"], ids=["lone", "second"])

@@ -30,8 +30,13 @@ from ..made import chapter, executed, gave, printed, raised, shown
         ("<img class='only-dark' src='d.svg'><p>a</p>", "a"),
         ("<p>a</p><div class='program-holder'>b</div><script>c</script>", "a"),
         (
-            "<div class='ja-lens'>x</div>",
-            "(On the site there is an interactive figure here.)",
+            "<div class='cell_output'><div class='ja-lens'><p class='ja-summary'><b>f</b>"
+            " <span>1 kernel</span></p><div class='ja-caption'>jaxpr</div>"
+            "<div class='ja-q'><b>0</b><code>a = <i>sin</i> b</code><i>k0</i></div>"
+            "<details class='ja-k'><summary><b>k0</b> sin</summary>"
+            "<div class='ja-i'><b>0</b><code>sin(b)</code></div></details>"
+            "<p class='ja-status'>Point at</p></div></div>",
+            "```text\nf 1 kernel\n\njaxpr:\n  0 a = sin b k0\n  k0 sin\n    0 sin(b)\n```",
         ),
         ("<svg role='img' aria-label='A: hit'><g/></svg>", "(A drawing. A: hit)"),
         ("<p>a</p>\n\n\n\n\n<p>b</p>", "a\n\nb"),
@@ -106,9 +111,48 @@ def test_cells_stand_in_the_text_where_the_page_has_them():
     assert taken(body, "x") == [one, ("code", "x"), end]
 
 
-def test_a_first_cell_says_what_to_install():
+def test_a_first_cell_installs():
     first, _ = taken(written("x"), "x", first="%pip install jax")
-    assert first[1] == "# What this notebook needs; run it once.\n%pip install jax"
+    assert first == ("code", "%pip install jax")
+
+
+def test_an_exercise_can_be_done():
+    kinds = ("exercise", "solution", "exercise-check")
+    sources = ("x = ...", "x = 3  # since 1 + 2 is", "assert x == 3")
+    cells = [
+        Cell(n, source, 9, frozenset({kind}))
+        for n, kind, source in zip((1, 2, 3), kinds, sources, strict=True)
+    ]
+    ran = executed(chapter(*cells), gave(), gave(shown("3")), gave(printed("a")))
+    # The page shows the check before the solution.
+    shown_sources = [sources[k] for k in (0, 2, 1)]
+    body = f"<h3>Do it</h3>{''.join(map(written, shown_sources))}<p>End.</p>"
+    made = json.loads(notebook_of_page(ran, readable(body, "one", ""), ""))["cells"]
+    text, starter, check, solution, end = made
+    assert (text["source"], end["source"]) == ("### Do it", "End.")
+    assert (starter["cell_type"], starter["source"]) == ("code", "x = ...")
+    assert check["cell_type"] == "code"
+    assert "assert x == 3\nprint('Correct')" in check["source"]
+    assert "raises-exception" in check["metadata"]["tags"]
+    assert check["outputs"] == []
+    assert solution["cell_type"] == "markdown"
+    assert solution["source"] == (
+        "<details>\n<summary>Solution</summary>\n\n```python\n"
+        "x = 3  # since 1 + 2 is\n```\n\n</details>"
+    )
+
+
+def test_an_answer_is_folded_text_and_its_output_is_hidden():
+    answer = "<div class='answer'><p>It is <b>3</b>.</p></div>"
+    box = written("x").replace("class='cell'", "class='cell tag_asked'")
+    body = box.removesuffix("</div>") + f"<details>{answer}</details></div><p>On.</p>"
+    ran = executed(chapter("x"), gave(shown("3")))
+    made = json.loads(notebook_of_page(ran, readable(body, "one", ""), ""))["cells"]
+    assert made[0]["metadata"]["jupyter"] == {"outputs_hidden": True}
+    assert made[1]["source"] == (
+        "<details>\n<summary>Answer</summary>\n\nIt is **3**.\n\n</details>"
+    )
+    assert made[2]["source"] == "On."
 
 
 def test_a_cell_that_is_announced_to_raise_lets_the_notebook_go_on():
