@@ -1,3 +1,6 @@
+# /// script
+# dependencies = ["equinox", "jax", "matplotlib", "optax", "rich", "scikit-learn"]
+# ///
 """Diffusion: new handwritten digits out of noise, of the class that is asked for.
 
 A network learns, for a digit partly turned to noise, in which direction the digit

@@ -1,3 +1,6 @@
+# /// script
+# dependencies = ["jax", "scikit-learn"]
+# ///
 """Reading handwritten digits, stage 4: the gradient comes from `jax.value_and_grad`.
 
 The network, its loss and its training are those of `digits_numpy`. What is gone is

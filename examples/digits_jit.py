@@ -1,3 +1,6 @@
+# /// script
+# dependencies = ["jax", "scikit-learn"]
+# ///
 """Reading handwritten digits, stage 2: `jax.numpy`, and the step compiled by `jax.jit`.
 
 The network, its training and the gradient worked out by hand are those of

@@ -1,3 +1,6 @@
+# /// script
+# dependencies = ["numpy", "scikit-learn"]
+# ///
 """Reading handwritten digits, stage 1: NumPy, with the gradient worked out by hand.
 
 A network with one hidden layer learns to tell scikit-learn's 8x8 images of digits

@@ -1,3 +1,6 @@
+# /// script
+# dependencies = ["jax", "scikit-learn"]
+# ///
 """Reading handwritten digits, stage 3: the whole training is one `jax.lax.scan`.
 
 The step is that of `digits_jit`. What is new is that Python makes one call, not one

@@ -1,3 +1,6 @@
+# /// script
+# dependencies = ["jax", "scikit-learn"]
+# ///
 """Reading handwritten digits, stage 6: parameters in a tree, and Adam by tree maps.
 
 The network may have any number of layers, held as a list of dicts. Nothing below

@@ -1,3 +1,6 @@
+# /// script
+# dependencies = ["jax", "scikit-learn"]
+# ///
 """Reading handwritten digits, stage 5: the loss of one image; `jax.vmap` does the rest.
 
 Nothing below speaks of a batch: the network reads one image, the loss scores one

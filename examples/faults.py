@@ -1,3 +1,6 @@
+# /// script
+# dependencies = ["jax", "matplotlib", "optax", "rich", "scikit-learn"]
+# ///
 """A model that does not learn: three faults, how each shows, and how it is found.
 
 A network takes noise off handwritten digits. Then three faults are planted, one at a

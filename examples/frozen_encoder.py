@@ -1,3 +1,8 @@
+# /// script
+# dependencies = [
+#     "flax", "jax", "matplotlib", "optax", "pillow", "rich", "scikit-learn",
+# ]
+# ///
 """A frozen encoder: learned on printed characters, used to read handwriting.
 
 An encoder learns to tell letters and digits apart, drawn in the fonts that come with

@@ -1,3 +1,8 @@
+# /// script
+# dependencies = [
+#     "equinox", "flax", "jax", "matplotlib", "optax", "rich", "scikit-learn",
+# ]
+# ///
 """LoRA as a transformation: `lora(f)` for any function of its weights.
 
 A network that reads upright digits is adapted to pictures on which it fails. Its own

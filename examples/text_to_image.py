@@ -1,3 +1,6 @@
+# /// script
+# dependencies = ["equinox", "jax", "matplotlib", "optax", "rich", "scikit-learn"]
+# ///
 """Text to image: pictures of "a red square top left" from words, by SUNDAE.
 
 An autoencoder turns a picture into 16 tokens of 256 codes. A step-unrolled denoising

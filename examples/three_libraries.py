@@ -1,3 +1,8 @@
+# /// script
+# dependencies = [
+#     "equinox", "flax", "jax", "matplotlib", "optax", "rich", "scikit-learn",
+# ]
+# ///
 """One network in plain JAX, in Flax NNX and in Equinox: same weights, same training.
 
 A convolutional network with batch normalization and dropout is written three times.

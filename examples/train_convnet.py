@@ -1,3 +1,8 @@
+# /// script
+# dependencies = [
+#     "jax", "matplotlib", "optax", "orbax-checkpoint", "rich", "scikit-learn",
+# ]
+# ///
 """Training as people do it: a convolutional network that reads handwritten digits.
 
 Around one compiled step stands what a training needs: shuffled batches that are made

@@ -1,3 +1,6 @@
+# /// script
+# dependencies = ["jax", "orbax-checkpoint"]
+# ///
 """Training on several processes of one machine, with a checkpoint to go on from.
 
 Run without arguments, this program starts its own workers. Each is a Python of its

@@ -1,7 +1,15 @@
+# /// script
+# dependencies = [
+#     "equinox", "flatbuffers", "flax", "grain", "jax", "matplotlib",
+#     "optax", "orbax-checkpoint", "rich", "scikit-learn", "tokenizers",
+# ]
+# ///
 """A language model, from a folder of text files to a server.
 
-Run its modules from the folder `examples`, in this order:
+What they need is listed above, for pip 26.0 or later and for uv. Run them from the
+folder `examples`, in this order:
 
+    pip install --requirements-from-script lm/__init__.py
     python -m lm.train --data FOLDER --output RUN    # or without --data
     python -m lm.generate RUN --prompt "def read"
     python -m lm.export RUN EXPORTED

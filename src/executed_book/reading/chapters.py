@@ -1,6 +1,7 @@
 """Reading one page as a chapter, and everything that is wrong with it."""
 
 import dataclasses
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -196,13 +197,18 @@ def _values(running: list[tuple[int, str]], reading: Reading) -> list[Value]:
     return values
 
 
+#: What a program at the head of a file needs, for tools that run it: no cell needs it.
+_METADATA = re.compile(r"\A# /// script\n(?:#.*\n)*?# ///\n")
+
+
 def _load(piece: Stretch, path: Path, errors: list[PageError]) -> None:
     """Take a cell's source from the file that its `:load:` names."""
     name = piece.options.get("load")
     if piece.kind != "code" or not isinstance(name, str):
         return
     try:
-        piece.text = path.parent.joinpath(name).read_text("utf-8").rstrip("\n")
+        text = path.parent.joinpath(name).read_text("utf-8")
+        piece.text = _METADATA.sub("", text, count=1).rstrip("\n")
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         what = f"the cell's file {name!r} cannot be read: {reason}"
