@@ -20,10 +20,13 @@ from urllib.parse import urljoin
 
 from bs4 import BeautifulSoup, Tag
 
-#: Where something can only be clicked, or is for a screen alone.
+from executed_book.showing.formats import text_of_lens
+
+#: Where something can only be clicked, or is for a screen alone. A page says of words
+#: of its own that they are, as ``[Point at it.]{.on-screen}``.
 _FOR_SCREENS = (
     "script, noscript, .program-holder, .no-program, .headerlink, .only-dark,"
-    " .code-tools, .sd-tab-set > input"
+    " .code-tools, .sd-tab-set > input, .on-screen"
 )
 #: What the site folds away and few readers open; solutions stay.
 _ON_THE_SITE = ".tag_check, .tag_hide-input > details"
@@ -33,6 +36,7 @@ _NAMESPACES = {
     "svg": "http://www.w3.org/2000/svg",
     "math": "http://www.w3.org/1998/Math/MathML",
 }
+_LONG_AGO = (1980, 1, 1, 0, 0, 0)  # the first date that a zip can hold
 _MIXED = {
     "viewbox": "viewBox",
     "preserveaspectratio": "preserveAspectRatio",
@@ -47,8 +51,16 @@ _REFERRING = ("for", "aria-labelledby", "aria-describedby", "aria-controls")
 def well_formed(body: str) -> str:
     """A page's body as well-formed XML, whatever the cells of the page displayed."""
     soup = BeautifulSoup(body, "html.parser")
+    for lens in soup.select("div.ja-lens"):  # nobody can point at it
+        told = soup.new_tag("pre")
+        told.string = text_of_lens(lens)
+        lens.replace_with(told)
     for part in soup.select(_FOR_SCREENS):
         part.decompose()
+    for label in soup.select("label[for]"):  # of a tab: it is the head of its content
+        label.name = "p"
+        for attribute in [name for name in label.attrs if name != "class"]:
+            del label[attribute]
     for name, space in _NAMESPACES.items():
         for drawn in soup.find_all(name):
             drawn["xmlns"] = space
@@ -134,8 +146,11 @@ def settle_book(app: Any, exception: Exception | None) -> None:
             members[name] = settle_drawing(content.decode()).encode()
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
         for name, content in members.items():  # the first is no more than stored
-            kind = zipfile.ZIP_STORED if name == "mimetype" else None
-            packed.writestr(name, content, kind)
+            member = zipfile.ZipInfo(name, _LONG_AGO)
+            is_stored = name == "mimetype"
+            member.compress_type = zipfile.ZIP_STORED if is_stored else zipfile.ZIP_DEFLATED
+            member.external_attr = 0o644 << 16  # who may read it, once it is unpacked
+            packed.writestr(member, content)
 
 
 # -- the list on the landing page

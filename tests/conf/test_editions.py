@@ -44,6 +44,21 @@ def test_a_summary_says_one_thing_and_drawings_keep_their_names(editions):
     assert ' viewBox="0 0 1 1"' in drawn
 
 
+def test_tabs_follow_one_another_and_what_can_only_be_clicked_is_left_out(editions):
+    tabs = (
+        '<div class="sd-tab-set"><input id="a" type="radio"/><label for="a" class="sd-tab'
+        '-label" data-sync-id="cpu">CPU</label><div>1</div></div>'
+        '<p>See it. <span class="on-screen">Tap it.</span></p>'
+        '<div class="ja-lens"><div class="ja-caption">jaxpr</div>'
+        '<div class="ja-q"><b>0</b> sin</div><p class="ja-status">Point at</p></div>'
+    )
+    root = ET.fromstring(f"<body>{editions.well_formed(tabs)}</body>")
+    assert [*root.iter("label")] == []
+    [label] = root.findall(".//p[@class='sd-tab-label']")
+    assert (label.text, label.keys()) == ("CPU", ["class"])
+    assert "".join(root.itertext()) == "CPU1See it. jaxpr:\n  0 sin"
+
+
 def test_a_drawing_needs_no_network(editions):
     drawing = (
         '<?xml version="1.0"?>\n<!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN"\n'
@@ -63,6 +78,8 @@ def test_an_epub_lists_what_it_holds_and_its_pages_are_xml(built):
         names = packed.namelist()
         assert packed.getinfo("mimetype").compress_type == zipfile.ZIP_STORED
         assert packed.read("mimetype") == b"application/epub+zip"
+        modes = {member.external_attr >> 16 for member in packed.infolist()}
+        assert modes == {0o644}, "others than who unpacks it may read the files"
         for name in names:
             if name.endswith("html"):
                 ET.fromstring(packed.read(name))

@@ -25,7 +25,7 @@ from .exercises import CHECK, SOLUTION, checks_first
 #: What is on a page and says nothing on paper.
 _LEFT_OUT = (
     ".headerlink, .program-holder, .no-program, .only-dark, .sd-tab-set > input,"
-    " script, style, summary > .expanded"
+    " .on-screen, script, style, summary > .expanded"
 )
 _CODE, _TAG = re.compile(r"<pre>(.*?)</pre>", re.DOTALL), re.compile(r"<[^>]*>")
 _FENCED = re.compile(r"(^(?:`{3,})[^`\n]*\n.*?^`{3,}$)", re.MULTILINE | re.DOTALL)
@@ -99,7 +99,7 @@ def readable(body: str, page: str, site: str) -> BeautifulSoup:
     # First what is most of a page, so that less has to be looked through.
     for lens in soup.find_all("div", class_="ja-lens"):
         told = soup.new_tag("pre")
-        told.string = _as_text(lens)
+        told.string = text_of_lens(lens)
         lens.replace_with(told)
     for element in soup.select(_LEFT_OUT):
         element.decompose()
@@ -119,7 +119,7 @@ def readable(body: str, page: str, site: str) -> BeautifulSoup:
     return soup
 
 
-def _as_text(lens: Tag) -> str:
+def text_of_lens(lens: Tag) -> str:
     """What a lens shows, as text: the source, the equations, and the kernels.
 
     In the browser one points at a piece and sees what it became. Here an equation names
