@@ -141,6 +141,25 @@ def lint(session: nox.Session) -> None:
 
 
 @nox.session(python=NEWEST, default=False)
+def lab(session: nox.Session) -> None:
+    """Open the notebooks of _build/html in JupyterLab, with all that they need.
+
+    They are copied to _build/lab, where what you write into them stays. Delete one to
+    have it as the book has it now.
+    """
+    install(session, "docs", "lab")
+    taken = Path("_build/html/_downloads")
+    if not taken.is_dir():
+        python(session, "-m", "executed_book", "build")
+    for path in sorted(taken.rglob("*.ipynb")):
+        copy = Path("_build/lab", path.relative_to(taken))
+        if not copy.exists():
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, copy)
+    python(session, "-m", "jupyterlab", "_build/lab", *session.posargs)
+
+
+@nox.session(python=NEWEST, default=False)
 def pin(session: nox.Session) -> None:
     """Accept the outputs as they are now, and show them; `-- CHAPTER` for some."""
     install(session, "docs")
