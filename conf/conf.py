@@ -58,7 +58,10 @@ executed_book_colab = (
     f"https://colab.research.google.com/github/{NOTEBOOKS}" if NOTEBOOKS else ""
 )
 # What pages import and is in no package index is offered by the site itself.
-PROJECTS = {"justafter": HERE.parent, "executed_book": HERE.parent / "src/executed_book"}
+PROJECTS = {
+    "justafter": HERE.parent,
+    "executed_book": HERE.parent / "src/executed_book",
+}
 archive_wheels = {
     f"{name}-{version_of(project / 'pyproject.toml')}-py3-none-any.whl": str(project)
     for name, project in PROJECTS.items()

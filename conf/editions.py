@@ -148,7 +148,9 @@ def settle_book(app: Any, exception: Exception | None) -> None:
         for name, content in members.items():  # the first is no more than stored
             member = zipfile.ZipInfo(name, _LONG_AGO)
             is_stored = name == "mimetype"
-            member.compress_type = zipfile.ZIP_STORED if is_stored else zipfile.ZIP_DEFLATED
+            member.compress_type = (
+                zipfile.ZIP_STORED if is_stored else zipfile.ZIP_DEFLATED
+            )
             member.external_attr = 0o644 << 16  # who may read it, once it is unpacked
             packed.writestr(member, content)
 

@@ -97,7 +97,7 @@ def test_lock_is_in_step_with_pyproject(lock: Path) -> None:
         assert all(want.specifier.contains(version) for version in versions), want
 
 
-@pytest.mark.parametrize("name", ["tests", "gpu", "tpu", "record"])
+@pytest.mark.parametrize("name", ["tests", "gpu", "tpu", "record", "lab"])
 def test_lock_agrees_with_the_books_lock(name: str) -> None:
     def pins(name: str) -> dict[tuple[str, str], str]:
         entries = locked(ROOT / f"requirements-{name}.txt")

@@ -74,6 +74,11 @@ def test_paper_has_the_solutions_and_not_the_checks(visit):
     for kind in (*printed, "hide-input", "check"):
         shown = page.locator(f".tag_{kind} pre").first.is_visible()
         assert shown == (kind in printed), kind
+    # What is open and cannot be closed does not offer to be hidden.
+    assert "Hide the" not in page.inner_text("article")
+    title = page.locator(".tag_solution summary").first
+    said = title.evaluate("(it) => getComputedStyle(it, '::after').content")
+    assert said == '"Solution"'
     # A marker may still turn; what fades in prints nearly invisible.
     fading = "(each) => each.animationName || each.transitionProperty == 'opacity'"
     moving = f"document.getAnimations().filter({fading}).length"

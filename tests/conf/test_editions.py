@@ -46,8 +46,8 @@ def test_a_summary_says_one_thing_and_drawings_keep_their_names(editions):
 
 def test_tabs_follow_one_another_and_what_can_only_be_clicked_is_left_out(editions):
     tabs = (
-        '<div class="sd-tab-set"><input id="a" type="radio"/><label for="a" class="sd-tab'
-        '-label" data-sync-id="cpu">CPU</label><div>1</div></div>'
+        '<div class="sd-tab-set"><input id="a" type="radio"/><label for="a"'
+        ' class="sd-tab-label" data-sync-id="cpu">CPU</label><div>1</div></div>'
         '<p>See it. <span class="on-screen">Tap it.</span></p>'
         '<div class="ja-lens"><div class="ja-caption">jaxpr</div>'
         '<div class="ja-q"><b>0</b> sin</div><p class="ja-status">Point at</p></div>'

@@ -1,7 +1,11 @@
 """Exercises are unsolved as handed out, and their solutions pass."""
 
+import io
+import tokenize
 from collections.abc import Iterator
 from dataclasses import replace
+
+import pytest
 
 from executed_book.model import Cell, Chapter, Executed
 from executed_book.programs.cells import SourceCell
@@ -23,7 +27,8 @@ def exercises(chapter: Chapter) -> list[tuple[Cell, Cell]]:
     for cell, *following in zip(cells, cells[1:], cells[2:], strict=False):
         if cell is not None and "exercise" in cell.tags:
             tags = [after.tags if after is not None else () for after in following]
-            assert "solution" in tags[0] and "exercise-check" in tags[1], (
+            is_whole = "solution" in tags[0] and "exercise-check" in tags[1]
+            assert is_whole, (
                 f"docs/{chapter.docname}.md:{cell.line}: an exercise is followed by"
                 " its solution and its exercise-check"
             )
@@ -41,6 +46,34 @@ def test_each_exercise_has_a_solution_and_a_check():
         for exercise, check in found:
             place = f"docs/{chapter.docname}.md:{exercise.line}"
             assert "assert " in check.source, f"{place}: its check asserts nothing"
+
+
+#: A reason takes at least a subject, a verb and what it is about (words).
+A_REASON = 4
+
+
+def words_of_comments(source: str) -> int:
+    """How many words the comments of some code have."""
+    read = io.StringIO(source).readline
+    comments = [
+        t.string for t in tokenize.generate_tokens(read) if t.type == tokenize.COMMENT
+    ]
+    return sum(len(comment.strip("# ").split()) for comment in comments)
+
+
+def test_comments_are_counted_and_strings_are_not():
+    assert words_of_comments("x = 3  # one, two\n# and three\n'# no'") == 4
+    assert words_of_comments("x = '# a b c d e'") == 0
+
+
+@pytest.mark.parametrize("chapter", chapters(), ids=lambda chapter: chapter.docname)
+def test_each_solution_says_why(chapter):
+    silent = [
+        f"docs/{chapter.docname}.md:{cell.line}"
+        for cell in chapter.cells
+        if "solution" in cell.tags and words_of_comments(cell.source) < A_REASON
+    ]
+    assert not silent, f"a comment has to give the reason: {', '.join(silent)}"
 
 
 class Unsolved(Promise):

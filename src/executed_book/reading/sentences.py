@@ -187,7 +187,7 @@ def _hide(text: str) -> str:
 def plain(text: str) -> str:
     """A sentence as a reader sees it.
 
-    A link to a page by its name alone stays as it is: what it shows is that page's title.
+    A link to a page by its name alone stays as it is: it shows the title of that page.
 
     >>> plain("**Both** give `a + b`, see {doc}`the page </b>`. {check}`sum`")
     'Both give a + b, see the page.'

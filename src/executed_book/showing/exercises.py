@@ -1,7 +1,7 @@
 """The order in which the cells of an exercise are shown, and how they are taken away.
 
-A page is executed with the solution before the check, so that the check passes. A reader
-needs the check first: the solution stands behind it.
+A page is executed with the solution before the check, so that the check passes. A
+reader needs the check first: the solution comes after it.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator

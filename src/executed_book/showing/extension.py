@@ -223,7 +223,7 @@ class Showing:
         """
         installing, executed = installing_of(self.app.config), page.executed
         programs = [
-            program and CHECK not in cell.tags and installing.headed(program) or None
+            installing.headed(program) if program and CHECK not in cell.tags else None
             for cell, program in zip(
                 executed.chapter.cells, page.snippets.programs, strict=True
             )

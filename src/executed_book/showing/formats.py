@@ -3,7 +3,7 @@
 Both are made from the finished page, so they read as it does: values are filled in and
 links lead to the site. Of a notebook the code is the chapter's, and the outputs are
 those of its run. An exercise in it can be done: its cell is as handed out, the next one
-checks what stands there, and the solution is folded.
+checks the answer, and the solution is folded.
 """
 
 import json
@@ -71,7 +71,7 @@ def _language(code: Tag) -> str:
     return lexers.get(languages[0], languages[0]) if languages else ""
 
 
-def markdown_of(page: BeautifulSoup) -> str:
+def markdown_of(page: BeautifulSoup | Tag) -> str:
     """A readable page as Markdown, with what its cells gave.
 
     >>> markdown_of(readable("<h1>One</h1><p>A <b>b</b></p>", "a", ""))
@@ -126,8 +126,10 @@ def text_of_lens(lens: Tag) -> str:
     the kernel that it went into, and a kernel's line the equation that it comes from.
     """
     lines = []
-    for part in lens.select(".ja-summary, .ja-caption, .ja-file, pre, .ja-io, .ja-q, .ja-k"):
-        classes = part.get("class") or []
+    for part in lens.select(
+        ".ja-summary, .ja-caption, .ja-file, pre, .ja-io, .ja-q, .ja-k"
+    ):
+        classes = list(part.get("class") or ())
         if part.name == "pre":
             lines += [f"    {line}" for line in part.get_text().splitlines()]
         elif "ja-k" in classes:
@@ -173,10 +175,11 @@ def notebook_of_page(executed: Executed, page: BeautifulSoup, first: str) -> str
 
 
 def _taken(cell: Cell, result: CellResult) -> NotebookNode:
-    """A cell as a notebook has it: a solution is folded text, and a check says its yes."""
+    """A cell as a notebook has it: a solution is folded, and a check says its yes."""
     if SOLUTION in cell.tags:
         code = f"```python\n{cell.source.strip()}\n```"
-        return new_markdown_cell(_FOLDED.format("Solution", code))
+        folded: NotebookNode = new_markdown_cell(_FOLDED.format("Solution", code))
+        return folded
     made = _code_cell(cell, result)
     if CHECK in cell.tags:
         made["source"] = (

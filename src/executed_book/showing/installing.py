@@ -66,7 +66,7 @@ class Installing:
         return list(by_name.values())
 
     def named(self, requirement: str) -> str:
-        """A requirement with the address of the site, or as a file beside the reader's."""
+        """A requirement with the site's address, or as a file beside the reader's."""
         if not requirement.startswith(DOWNLOADS):
             return requirement
         if self.site:
@@ -115,8 +115,8 @@ def _imports(code: str, module: str) -> bool:
 
 # -- the first cell of a notebook
 
-_FIRST = '''\
-# Installs what this notebook needs, each thing by itself. Run it before the other cells.
+_FIRST = """\
+# Installs what this notebook needs, each thing by itself. Run this cell first.
 import importlib.metadata, importlib.util, os, subprocess, sys
 
 def install(**needs):
@@ -139,7 +139,7 @@ def install(**needs):
                 print(getattr(error, "stderr", error))
 
 install(
-'''
+"""
 
 
 def first_cell(
@@ -168,14 +168,16 @@ def first_cell(
         for name, value in environ.items()
     ]
     if setting:
-        setting.insert(0, "\n# Print without colors, as on the page: some checks compare it.")
+        setting.insert(
+            0, "\n# Print without colors, as on the page: some checks compare it."
+        )
     return "\n".join([_FIRST.rstrip("\n"), *lines, ")", *setting])
 
 
 # -- on the page
 
 
-class install_command(nodes.literal):  # noqa: N801 (nodes are named so)
+class install_command(nodes.literal):  # docutils names nodes so
     """The command that installs what a page needs."""
 
 
@@ -183,9 +185,7 @@ def _node(installing: Installing, requirements: list[str]) -> install_command:
     text = installing.command(requirements)
     made = install_command(text, text, classes=["install"])
     made["files"] = [
-        one
-        for one in requirements
-        if one.startswith(DOWNLOADS) and not installing.site
+        one for one in requirements if one.startswith(DOWNLOADS) and not installing.site
     ]
     return made
 

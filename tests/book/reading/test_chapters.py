@@ -47,7 +47,7 @@ def test_a_cell_may_stand_in_a_file_of_its_own(tmp_path):
     text = FRONT + "```{code-cell}\n:load: cell.py\n```\n"
     chapter = read(tmp_path, text).chapter
     assert chapter.cells[0].source == "x = 3"
-    # What a program needs stands at its head, for tools that run it, not for a cell.
+    # What a program needs is at its head, for tools that run it, not for a cell.
     head = '# /// script\n# dependencies = ["jax"]\n# ///\n'
     (tmp_path / "cell.py").write_text(f"{head}x = 3\n")
     assert read(tmp_path, text).chapter.cells[0].source == "x = 3"

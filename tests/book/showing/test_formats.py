@@ -14,6 +14,18 @@ from executed_book.showing.formats import (
 
 from ..made import chapter, executed, gave, printed, raised, shown
 
+LENS = (
+    "<div class='cell_output'><div class='ja-lens'><p class='ja-summary'><b>f</b>"
+    " <span>1 kernel</span></p><div class='ja-caption'>jaxpr</div>"
+    "<div class='ja-q'><b>0</b><code>a = <i>sin</i> b</code><i>k0</i></div>"
+    "<details class='ja-k'><summary><b>k0</b> sin</summary>"
+    "<div class='ja-i'><b>0</b><code>sin(b)</code></div></details>"
+    "<p class='ja-status'>Point at</p></div></div>"
+)
+LENS_AS_TEXT = (
+    "```text\nf 1 kernel\n\njaxpr:\n  0 a = sin b k0\n  k0 sin\n    0 sin(b)\n```"
+)
+
 
 @pytest.mark.parametrize(
     ("html", "text"),
@@ -29,15 +41,7 @@ from ..made import chapter, executed, gave, printed, raised, shown
         ("<dl><dt>term</dt><dd><p>It is.</p></dd></dl>", "**term**\n\nIt is."),
         ("<img class='only-dark' src='d.svg'><p>a</p>", "a"),
         ("<p>a</p><div class='program-holder'>b</div><script>c</script>", "a"),
-        (
-            "<div class='cell_output'><div class='ja-lens'><p class='ja-summary'><b>f</b>"
-            " <span>1 kernel</span></p><div class='ja-caption'>jaxpr</div>"
-            "<div class='ja-q'><b>0</b><code>a = <i>sin</i> b</code><i>k0</i></div>"
-            "<details class='ja-k'><summary><b>k0</b> sin</summary>"
-            "<div class='ja-i'><b>0</b><code>sin(b)</code></div></details>"
-            "<p class='ja-status'>Point at</p></div></div>",
-            "```text\nf 1 kernel\n\njaxpr:\n  0 a = sin b k0\n  k0 sin\n    0 sin(b)\n```",
-        ),
+        (LENS, LENS_AS_TEXT),
         ("<svg role='img' aria-label='A: hit'><g/></svg>", "(A drawing. A: hit)"),
         ("<p>a</p>\n\n\n\n\n<p>b</p>", "a\n\nb"),
         # code, in a fence that holds it

@@ -1,4 +1,4 @@
-"""What a page needs is said on it, in its programs, and in its notebook's first cell."""
+"""What a page needs is said on it, in its programs, and in its notebook."""
 
 import json
 import os
@@ -20,7 +20,11 @@ executed_book_install_also = {
 }
 """
 WHEEL = "wave-1.0-py3-none-any.whl"
-CELLS = ("import jax\nimport colorsys", "import wave\nimport jax", "print(wave.__name__)")
+CELLS = (
+    "import jax\nimport colorsys",
+    "import wave\nimport jax",
+    "print(wave.__name__)",
+)
 
 
 @pytest.fixture
@@ -48,7 +52,7 @@ def test_a_page_and_its_programs_say_where_the_sites_own_package_is(page):
     command = f"pip install jax colorsys-lib https://a.book/_downloads/{WHEEL}"
     [note] = made.select(".install-note")
     assert note.get_text().strip() == f"To run this page: {command}"
-    # It stands below the first cell that needs more than every notebook has.
+    # It is below the first cell that needs more than every notebook has.
     assert "import wave" in note.find_previous_sibling("div").get_text()
     first, second, third = programs(made)
     assert first[1] == "# pip install jax colorsys-lib"
@@ -72,7 +76,9 @@ def test_without_an_address_it_is_a_link_to_the_file(page, book):
 def test_a_page_whose_text_says_it_does_not_say_it_again(page):
     made = page(before="Get it: {install}`wave other[a]`.")
     assert made.select(".install-note") == []
-    assert made.select_one("code.install").get_text() == f"pip install {WHEEL} 'other[a]'"
+    assert (
+        made.select_one("code.install").get_text() == f"pip install {WHEEL} 'other[a]'"
+    )
 
 
 def run(code: str, **variables: str) -> subprocess.CompletedProcess[str]:
