@@ -1,6 +1,8 @@
 """The whole book as one file: well-formed pages of an EPUB, and a site as one page."""
 
 import re
+import shutil
+import subprocess
 import xml.etree.ElementTree as ET
 import zipfile
 from pathlib import Path
@@ -91,6 +93,32 @@ def test_an_epub_lists_what_it_holds_and_its_pages_are_xml(built):
     refs = ET.fromstring(listing).findall(".//{*}itemref")
     order = [ref.get("idref") for ref in refs]
     assert len(order) == len(set(order)) > 1
+
+
+TABS = """
+::::{tab-set}
+:::{tab-item} CPU
+One.
+:::
+:::{tab-item} GPU
+Two.
+:::
+::::
+"""
+
+
+@pytest.mark.skipif(not shutil.which("epubcheck"), reason="epubcheck is not installed")
+def test_a_checker_finds_no_error_in_an_epub(built):
+    options = "extensions.append('sphinx_design')\nmyst_enable_extensions = "
+    options += (
+        "['colon_fence']\ncopyright = epub_identifier = epub_uid = 'a'\nlanguage = 'en'"
+    )
+    made = built("epub", f"# Page\n\n{TABS}\n", options)
+    checker = Path(shutil.which("epubcheck") or "").resolve()  # a script, or a jar
+    java = ["java", "-jar"] if checker.suffix == ".jar" else []
+    command = [*java, checker, "--error", made / "a-book.epub"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
 
 
 @pytest.mark.parametrize("made", [False, True])

@@ -6,6 +6,7 @@ import zipfile
 from collections.abc import Iterator
 from itertools import zip_longest
 
+from bs4 import BeautifulSoup
 from markdown_it import MarkdownIt
 
 from ..test_distributions import installed
@@ -47,18 +48,64 @@ def test_a_notebook_holds_no_source_of_the_page():
         assert any(cell.get("outputs") for cell in cells), path
 
 
-def test_a_notebook_installs_the_instruments_that_it_imports(tmp_path):
-    [wheel] = SITE.glob("_downloads/*.whl")
+def test_a_page_and_a_notebook_say_where_the_instruments_are(tmp_path):
+    [wheel] = SITE.glob("_downloads/justafter-*.whl")
     needing = 0
     for path in NOTEBOOKS:
         cells = json.loads(path.read_text("utf-8"))["cells"]
         first, *code = ["".join(c["source"]) for c in cells if c["cell_type"] == "code"]
         if re.search(r"^\s*(import|from) justafter\b", "\n".join(code), re.MULTILINE):
-            assert wheel.name in first or "justafter @ git+" in first, path
+            assert wheel.name in first, path
+            page = (SITE / path.relative_to(SITE / "_downloads")).with_suffix(".html")
+            soup = BeautifulSoup(page.read_text("utf-8"), "html.parser")
+            commands = [code.get_text() for code in soup.select("code.install")]
+            assert any(wheel.name in command for command in commands), page
+            for program in soup.select("pre.program"):
+                text = program.get_text()
+                if re.search(r"^\s*(import|from) justafter\b", text, re.MULTILINE):
+                    second = text.splitlines()[1]
+                    assert second.startswith("# pip install "), page
+                    assert wheel.name in second, page
             needing += 1
     assert needing > 5
     installed(tmp_path, "--no-index", "--no-deps", str(wheel))
     assert [*tmp_path.glob("lib/python*/site-packages/justafter/__init__.py")]
+
+
+def test_the_exercises_of_a_notebook_can_be_done():
+    found = 0
+    for path in NOTEBOOKS:
+        cells = json.loads(path.read_text("utf-8"))["cells"]
+        tags = [set(cell["metadata"].get("tags", ())) for cell in cells]
+        assert not any("solution" in some for some in tags), path
+        for k, some in enumerate(tags):
+            if "exercise" in some:
+                text, check, solution = cells[k - 1], cells[k + 1], cells[k + 2]
+                assert "\n### Exercise" in "\n" + "".join(text["source"]), path
+                assert "exercise-check" in tags[k + 1], path
+                assert "raises-exception" in tags[k + 1], path
+                assert check["outputs"] == [], path
+                folded = "<details>\n<summary>Solution</summary>"
+                assert "".join(solution["source"]).startswith(folded), path
+                found += 1
+    assert found > 100
+
+
+def test_an_exercise_is_in_the_contents_of_its_page():
+    for path in NOTEBOOKS:
+        page = (SITE / path.relative_to(SITE / "_downloads")).with_suffix(".html")
+        soup = BeautifulSoup(page.read_text("utf-8"), "html.parser")
+        headings = soup.select("section[id^=exercise-] > h3")
+        listed = {link["href"] for link in soup.select(".page-toc a")}
+        assert {f"#{one.parent['id']}" for one in headings} <= listed, page
+
+
+def test_no_sentence_has_the_raw_name_of_a_page():
+    folders = {path.parent.name for path in NOTEBOOKS} - {"_downloads"}
+    name = re.compile(rf"[ (“](/(?:{'|'.join(sorted(folders))})/[a-z-]+)(?=[ ).,;:])")
+    for path in sorted(SITE.rglob("_downloads/**/*.md")):
+        prose = re.sub(r"(`+).*?\1", "", path.read_text("utf-8"), flags=re.DOTALL)
+        assert name.findall(prose) == [], path
 
 
 def test_a_notebook_has_no_link_that_is_dead_elsewhere():
