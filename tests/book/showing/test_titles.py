@@ -6,7 +6,7 @@ from ..conftest import FRONT, TinyBook
 
 ONE = f"""{FRONT}# One
 
-Two of them, as in {{doc}}`/two`, are three in {{doc}}`other words </two>`. {{check}}`sum`
+As {{doc}}`/two` says, two are three in {{doc}}`other words </two>`. {{check}}`sum`
 
 ```{{code-cell}}
 import numpy as np
@@ -34,7 +34,7 @@ def test_a_receipt_has_titles_in_place_of_names(book):
     book.index("one", "two")
     book.page("one", ONE)
     book.page("two", "# All of `two`\n")
-    said = "Two of them, as in {}, are three in other words."
+    said = "As {} says, two are three in other words."
     assert claim(book) == said.format("All of two")
     book.page("two", "# Another title\n")
     assert claim(book) == said.format("Another title")
