@@ -16,21 +16,32 @@ from sphinx.environment import BuildEnvironment
 DESCRIPTION = "description"
 
 _LONGEST = 200
+_SENTENCE = re.compile(r"\S.*?[.!?:](?=\s|$)|\S.*$")
 
 _VIEWPORT = re.compile(r'<meta [^>]*name="viewport"[^>]*>')
+_TEXT = re.compile(r"(?<=>)[^<>]+")
+_HEADING = re.compile(r"<h[1-4]>.*?</h[1-4]>", re.DOTALL)
+_LONG_NAME = re.compile(r"[\w.]{18,}")
+_PART_OF_NAME = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[._])(?=[a-z])")
 _EMPTY_HEADER = re.compile(r'<th class="head[^"]*">\s*(?:<p>\s*</p>)?\s*</th>')
 
 
 def description_of(doctree: nodes.document | None) -> str:
-    """What a page is about: its lead, or else its first paragraph."""
+    """What a page is about, if it does not say: how its lead or its text begins.
+
+    Sentences are kept whole, as many as fit into 200 characters, and at least one.
+    """
     if doctree is None:
         return ""
     leads = (n for n in doctree.findall(nodes.container) if "lead" in n["classes"])
     found = next(leads, doctree).next_node(nodes.paragraph)
     text = " ".join(found.astext().split()) if found is not None else ""
-    if len(text) <= _LONGEST:
-        return text
-    return text[:_LONGEST].rpartition(" ")[0].rstrip(",;:") + " …"
+    said = ""
+    for sentence in _SENTENCE.findall(text):
+        if said and len(said) + 1 + len(sentence) > _LONGEST:
+            break
+        said = f"{said} {sentence}".strip()
+    return said
 
 
 def said_of(env: BuildEnvironment, docname: str) -> str:
@@ -61,8 +72,14 @@ def mark_where_one_is(
     if plain is None:
         return
 
+    is_front = page == app.config.root_doc
+
     def marked(*args: Any, **options: Any) -> Any:
+        if is_front:  # it lists the chapters of all parts
+            options["collapse"] = False
         tree = plain(*args, **options)
+        if is_front and tree and (first := tree.select_one("details")):
+            first["open"] = "open"  # a newcomer sees those of the first
         for link in tree.select("li.current.active > a[href='#']") if tree else ():
             link["aria-current"] = "page"
         for fold in tree.select("details > summary") if tree else ():
@@ -72,6 +89,19 @@ def mark_where_one_is(
         return tree
 
     context["generate_toctree_html"] = marked
+
+
+def breakable(html: str) -> str:
+    """HTML whose long names may break where a part of them begins.
+
+    >>> breakable('<a href="#TracerBoolConversionError">TracerBoolConversionError</a>')
+    '<a href="#TracerBoolConversionError">Tracer<wbr>Bool<wbr>Conversion<wbr>Error</a>'
+    """
+
+    def parted(text: re.Match[str]) -> str:
+        return _LONG_NAME.sub(lambda name: _PART_OF_NAME.sub("<wbr>", name[0]), text[0])
+
+    return _TEXT.sub(parted, html)
 
 
 def tidy(
@@ -87,7 +117,9 @@ def tidy(
     )
     body = context.get("body")
     if body is not None:
-        context["body"] = _EMPTY_HEADER.sub("<td></td>", body)
+        body = _EMPTY_HEADER.sub("<td></td>", body)
+        context["body"] = _HEADING.sub(lambda heading: breakable(heading[0]), body)
+    context["toc"] = breakable(context.get("toc") or "")
 
 
 def write_map(app: Sphinx, exception: Exception | None) -> None:

@@ -23,7 +23,8 @@ OF_A_CELL = 0.3
 
 _MINUTES = "minutes"
 
-#: What each part is about, in a field of 72 by 48.
+#: What each part is about, in a field of 72 by 48. The error messages have no drawing
+#: and no time: nobody reads them in order, and their page begins with the finder.
 DRAWINGS = {
     # steps that lead up, and a point that is reached
     "learn": (
@@ -85,12 +86,6 @@ DRAWINGS = {
         '<path d="M6 8h38v32H6z"/><path class="quiet" d="M13 18h24M13 26h16"/>',
         '<path class="warm" d="m52 26 6 7 10-16"/>',
     ),
-    # a traceback, whose last line is the message
-    "errors": (
-        '<path class="quiet" d="M6 8h34M14 17h40M14 26h28"/>',
-        '<path class="warm" d="m6 36 8 8m0-8-8 8"/>',
-        '<path d="M22 40h44"/>',
-    ),
     # a form that is retired, and the one in its place
     "older": (
         '<path class="quiet" d="M4 10h23v28H4z" stroke-dasharray="4 3.5"/>',
@@ -136,7 +131,13 @@ def _cells(doctree: nodes.document) -> list[nodes.container]:
 
 
 def _is_seen(cell: nodes.container) -> bool:
-    hidden = ("tag_check", "tag_solution", "tag_exercise-check", "tag_hide-cell", "tag_remove-cell")
+    hidden = (
+        "tag_check",
+        "tag_solution",
+        "tag_exercise-check",
+        "tag_hide-cell",
+        "tag_remove-cell",
+    )
     return not set(hidden) & set(cell["classes"])
 
 
@@ -160,17 +161,15 @@ def show(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     if name != "index" or app.builder.name == "epub":
         return
     title = doctree.next_node(nodes.title)
-    if title is None or title.parent is None:
+    if folder not in DRAWINGS or title is None or title.parent is None:
         return
     times = [_say(term, app.env, folder) for term in list(doctree.findall(nodes.term))]
     place = title.parent.index(title) + 1
     if sum(times):
-        total = 5 * round(sum(times) / 5)
         chapters = counted(len([t for t in times if t]), "chapter")
-        said = f"{chapters}, about {total} minutes to read"
+        said = f"{chapters}, about {sum(times)} minutes to read"
         title.parent.insert(place, nodes.paragraph("", said, classes=["minutes"]))
-    if folder in DRAWINGS:
-        title.parent.insert(place, drawing(folder))
+    title.parent.insert(place, drawing(folder))
 
 
 def _say(term: nodes.term, env: BuildEnvironment, folder: str) -> int:
@@ -182,7 +181,7 @@ def _say(term: nodes.term, env: BuildEnvironment, folder: str) -> int:
     facts = env.metadata.get(page.removesuffix(".html"), {})
     if _MINUTES not in facts:
         return 0
-    minutes = max(1, round(facts[_MINUTES]))
+    minutes = max(5, 5 * round(facts[_MINUTES] / 5))  # an estimate, and said as one
     term += nodes.inline("", f"\N{NO-BREAK SPACE} {minutes} min", classes=["minutes"])
     return minutes
 

@@ -11,6 +11,7 @@
       const parts = copyButton("Copy", "plain-copy", text);
       toolsOf(block).prepend(...parts);
     }
+    followSections();
   }
 
   /* The same page of another release opens at the section that one reads. */
@@ -30,6 +31,34 @@
     const end = Math.min(around.bottom, innerHeight);
     const { top, bottom } = entry.getBoundingClientRect();
     if (top < around.top || bottom > end) bar.scrollTop += (top + bottom - around.top - end) / 2;
+  }
+
+  /* "On this page" marks the section at the top of the window. The theme waits for a heading
+   * to come by, which is wrong until then for who scrolls up; it does not find the list under
+   * its new name. */
+  function followSections() {
+    const list = document.getElementById("pst-page-toc-nav");
+    if (!list) return;
+    list.id = "sections-of-page";
+    const links = [...list.querySelectorAll("a")];
+    const sections = links.map(({ hash }) => document.getElementById(decodeURIComponent(hash.slice(1))));
+
+    const follow = () => {
+      const line = document.querySelector(".bd-header").getBoundingClientRect().bottom + 64;
+      const atEnd = scrollY > 0 && scrollY + innerHeight >= document.documentElement.scrollHeight - 2;
+      const begun = sections.filter((section) => section?.getBoundingClientRect().top < line);
+      const now = links[(atEnd ? links : begun).length - 1];
+      for (const link of links) {
+        link.classList.toggle("active", link === now);
+        link.toggleAttribute("aria-current", link === now);
+      }
+      for (const entry of list.querySelectorAll(".toc-entry")) {
+        entry.classList.toggle("active", entry.contains(now ?? null));
+      }
+    };
+    addEventListener("scroll", follow, { passive: true });
+    addEventListener("resize", follow);
+    follow();
   }
 
   /* What scrolls and holds nothing to move to must itself be moved to. */

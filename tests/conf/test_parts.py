@@ -9,9 +9,9 @@ from docutils.utils import new_document
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-def test_each_part_has_a_drawing(parts):
+def test_each_part_that_one_reads_has_a_drawing(parts):
     folders = {path.parent.name for path in DOCS.glob("*/index.md")}
-    assert folders == set(parts.DRAWINGS)
+    assert folders - {"errors"} == set(parts.DRAWINGS)
     for name in parts.DRAWINGS:
         ET.fromstring(parts.drawing(name).astext())
 
