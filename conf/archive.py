@@ -18,6 +18,7 @@ from typing import Any
 
 from pages import said_of
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.errors import ExtensionError
 
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)  # the first date that a zip can hold
@@ -69,8 +70,23 @@ def _files(site: Path) -> Iterator[Path]:
             yield path
 
 
+def in_order(env: BuildEnvironment, root: str) -> list[str]:
+    """The pages as tables of contents list them, from `root` on; then the others."""
+    found: dict[str, None] = {}
+    waiting = [root]
+    while waiting:
+        docname = waiting.pop()
+        if docname in env.found_docs and docname not in found:
+            found[docname] = None
+            waiting.extend(reversed(env.toctree_includes.get(docname, [])))
+    return [*found, *sorted(env.found_docs - set(found))]
+
+
 def list_of_texts(app: Sphinx) -> str:
-    """What `llms.txt` says: each page as Markdown, with what it is about."""
+    """What `llms.txt` says: each page as Markdown, with what it is about.
+
+    The front page and *Learn* come first, and reference last, as in the side bar.
+    """
     base = app.config.html_baseurl.rstrip("/")
     lines = [
         f"# {app.config.project}",
@@ -78,7 +94,7 @@ def list_of_texts(app: Sphinx) -> str:
         f"> {said_of(app.env, app.config.root_doc)}",
         "",
     ]
-    for docname in sorted(app.env.found_docs):
+    for docname in in_order(app.env, app.config.root_doc):
         title = app.env.titles[docname].astext()
         place = (
             f"{base}/_downloads/{docname}.md" if base else f"_downloads/{docname}.md"

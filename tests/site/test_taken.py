@@ -125,6 +125,21 @@ def test_the_list_of_texts_names_files_that_are_there():
     assert [name for name in names if not (SITE / name).is_file()] == []
 
 
+def test_the_list_of_texts_is_in_the_order_that_helps_and_says_what_a_page_answers():
+    text = (SITE / "llms.txt").read_text("utf-8")
+    rows = re.findall(r"^- \[(.+)\]\(\S*_downloads/(\S+)\.md\): (.+)$", text, re.M)
+    assert len(rows) == text.count("\n- ")
+    names = [name for _, name, _ in rows]
+    assert names[:3] == ["index", "learn/index", "learn/ten-minutes"]
+    parts = list(dict.fromkeys(name.partition("/")[0] for name in names))
+    assert parts.index("numbers") < parts.index("systems") < parts.index("errors")
+    assert names[-1] == "releases"
+    said = [about for _, _, about in rows]
+    assert len(set(said)) == len(said)
+    assert [about for about in said if "…" in about or len(about) > 200] == []
+    assert [about for about in said if not re.search(r"\bjax\b", about, re.I)] == []
+
+
 def test_what_the_landing_page_offers_is_there():
     page = (SITE / "index.html").read_text()
     offered = re.findall(r'href="(_downloads/[^"]*)"', page)
