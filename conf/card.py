@@ -1,7 +1,7 @@
 """The card that other sites show for a link to the book: 1200 by 630 pixels.
 
-The build makes it. It shows what the landing page shows: a line, its operations, one
-kernel.
+The build makes it. It shows the line that the lens on the landing page shows, with its
+operations and one kernel.
 """
 
 from __future__ import annotations

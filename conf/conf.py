@@ -31,7 +31,6 @@ extensions = [
     "editions",
     "finding",
     "assets",
-    "landing",
     "mathml",
     "moved",
     "names",

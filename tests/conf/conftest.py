@@ -25,8 +25,8 @@ def _module(name: str):
 
 
 archive, card, drawings = map(_module, ("archive", "card", "drawings"))
-editions, landing, moved = map(_module, ("editions", "landing", "moved"))
-parts, references, releases = map(_module, ("parts", "references", "releases"))
+editions, moved, parts = map(_module, ("editions", "moved", "parts"))
+references, releases = map(_module, ("references", "releases"))
 
 
 @pytest.fixture
