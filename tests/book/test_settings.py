@@ -1,14 +1,16 @@
 """What a book's configuration comes to, and what it may not say."""
 
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import executed_book
 from executed_book.errors import BookError
-from executed_book.settings import OPTIONS, PREFIX, Settings, settings_of
+from executed_book.settings import OPTIONS, PREFIX, RULES, Settings, settings_of
 
 
 def from_conf(root: Path, **options: Any) -> Settings:
@@ -30,6 +32,14 @@ def test_folders_are_named_from_where_the_configuration_is(tmp_path):
     for name in ("outputs", "cache"):
         made = from_conf(tmp_path, **{f"executed_book_{name}": "../a/b"})
         assert getattr(made, name) == (tmp_path / "a" / "b").resolve()
+
+
+def test_each_rule_is_asked_about_somewhere():
+    """A rule that has a name, and that nobody looks up, would do nothing."""
+    package = Path(executed_book.__file__).parent
+    sources = "".join(path.read_text("utf-8") for path in package.rglob("*.py"))
+    asked = re.findall(r'"(\w+)" in (?:\w+\.)*rules\b', sources)
+    assert set(asked) == RULES.keys()
 
 
 @pytest.mark.parametrize(
