@@ -165,8 +165,9 @@ class Costs:
 
     XLA estimates each kernel. The lens multiplies that by the length of the loops
     around the kernel, and of an input whose rows are gathered it counts those rows
-    alone. A figure that XLA does not report is None. Under sharding the figures are
-    for each device.
+    alone. A kernel that XLA cannot estimate has None for both figures; the sums for a
+    program or an expression leave it out, so they can be 0.0, and `unknown` counts it.
+    Under sharding the figures are for each device.
 
     Attributes:
         flops: floating-point operations, an exponential or a sine counted as one; of
