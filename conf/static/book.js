@@ -4,11 +4,11 @@
   "use strict";
 
   function start() {
-    const { copyButton, toolsOf } = globalThis.codeTools;
+    const { copyButton, nameOf, toolsOf } = globalThis.codeTools;
     for (const block of document.querySelectorAll("article div.highlight")) {
       if (block.closest(".cell_output, .ja-lens")) continue;
       const text = () => block.querySelector("pre").textContent.replace(/\n$/, "");
-      const parts = copyButton("Copy", "plain-copy", text);
+      const parts = copyButton("Copy", "plain-copy", text, `Copy ${nameOf(block)}`);
       toolsOf(block).prepend(...parts);
     }
     followSections();

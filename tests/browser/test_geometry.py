@@ -40,9 +40,9 @@ CUT_OFF = """
 @pytest.mark.parametrize("width", [PHONE, DESKTOP])
 @pytest.mark.parametrize("name", ["everything.html", "receipts.html"])
 def test_buttons_lie_inside_their_block(visit, name, width):
-    page = visit(name, width=width).page
+    page = visit(f"{name}#shown-checks", width=width).page
     page.evaluate(UNFOLD)
-    assert page.locator("details .code-tools").count() > 0
+    assert page.locator("details .code-tools, .tag_check .code-tools").count() > 0
     assert page.evaluate(OUTSIDE, [".code-tools", "div.highlight"]) == []
 
 

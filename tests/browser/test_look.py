@@ -103,13 +103,33 @@ def test_a_page_reads_without_scripts(visit):
     page = visit("everything.html", scripts=False).page
     assert page.locator(".cell_output img:visible").count() == 1
     assert page.locator("math").first.is_visible()
-    check = page.locator("div.cell.tag_check")
-    assert not check.locator(".program-box").is_visible()
-    check.locator("summary").first.click()
-    assert check.locator(".cell_input pre").first.is_visible()
+    folded = page.locator("div.cell:has(> details.above-input)").first
+    assert not folded.locator(".program-box").is_visible()
+    folded.locator("summary").first.click()
+    assert folded.locator(".cell_input pre").first.is_visible()
     assert page.locator("button.program-copy").count() == 0
-    check.locator(".program-box summary").click()
-    assert check.locator("pre.program").is_visible()
+    folded.locator(".program-box summary").click()
+    assert folded.locator("pre.program").is_visible()
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_checks_are_in_the_text_for_whoever_asks(visit, scripts):
+    page = visit("everything.html", scripts=scripts).page
+    check = page.locator("div.cell.tag_check")
+    show, hide = (page.locator(".show-checks a", has_text=way) for way in ("Show", "Hide"))
+    assert (check.is_visible(), hide.is_visible()) == (False, False)
+    assert show.inner_text() == "Show the code of 1 check in the text"
+    show.click()
+    assert check.locator(".cell_input pre").is_visible()
+    assert not show.is_visible()
+    page.emulate_media(media="print")
+    assert (check.is_visible(), hide.is_visible()) == (False, False)
+    page.emulate_media(media="screen")
+    hide.click()
+    assert (check.is_visible(), show.is_visible()) == (False, True)
+    place = check.get_attribute("id")
+    page.goto(page.url.partition("#")[0] + f"#{place}")
+    assert check.is_visible()
 
 
 def test_code_and_output_hang_from_one_edge(everything: Page):
@@ -124,7 +144,7 @@ def test_each_kind_of_output_has_its_color(everything: Page):
     color = "e => getComputedStyle(e).borderLeftColor"
     kinds = (
         *("div.cell:not(.tag_measured) > .cell_output", ".output.traceback"),
-        *("div.cell.tag_measured > .cell_output", ".tag_check details"),
+        *("div.cell.tag_measured > .cell_output", ".tag_check .cell_input"),
         "div.cell > .cell_input",
     )
     edges = [everything.locator(kind).first.evaluate(color) for kind in kinds]

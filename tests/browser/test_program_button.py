@@ -81,7 +81,7 @@ def test_by_keyboard_the_program_is_shown_and_copied(page):
     program = cell.locator("pre.program")
     assert not program.is_visible()
     cell.locator("button.plain-copy").focus()
-    page.keyboard.press("Tab")
+    page.keyboard.press("ArrowRight")
     assert program.is_visible()
     page.keyboard.press("Tab")
     page.wait_for_timeout(400)

@@ -27,6 +27,7 @@ from ..running.progress import Progress
 from ..settings import OFFERING, OPTIONS, PREFIX, Settings, check_options, settings_of
 from .answers import setup_answers
 from .exercises import CHECK
+from .groups import setup_groups
 from .images import setup_images
 from .installing import DOWNLOADS, add_note, first_cell, installing_of, setup_installing
 from .notebook import Notebook, notebook_of, stored_notebook, unexecuted_notebook
@@ -340,6 +341,7 @@ def setup_extension(app: Sphinx) -> None:
     setup_values(app)
     setup_transforms(app)
     setup_answers(app)
+    setup_groups(app)
     app.add_css_file("provenance.css")
     setup_receipts(app, lambda: showing.counts)
 

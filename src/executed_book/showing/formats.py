@@ -24,8 +24,8 @@ from .exercises import CHECK, SOLUTION, checks_first
 
 #: What is on a page and says nothing on paper.
 _LEFT_OUT = (
-    ".headerlink, .program-holder, .no-program, .only-dark, .sd-tab-set > input,"
-    " .on-screen, script, style, summary > .expanded"
+    ".headerlink, .show-checks, .program-holder, .no-program, .only-dark,"
+    " .sd-tab-set > input, .on-screen, script, style, summary > .expanded"
 )
 _CODE, _TAG = re.compile(r"<pre>(.*?)</pre>", re.DOTALL), re.compile(r"<[^>]*>")
 _FENCED = re.compile(r"(^(?:`{3,})[^`\n]*\n.*?^`{3,}$)", re.MULTILINE | re.DOTALL)

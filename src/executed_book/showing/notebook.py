@@ -15,7 +15,6 @@ from .stamp import where
 
 #: What a folded cell says, by the tag that folds it.
 PROMPTS = {
-    "check": "Checked by the build",
     "solution": "Show the solution",
     "exercise-check": "Check your answer",
     "asked": "Show the output",
@@ -85,7 +84,7 @@ def _parts(page: ExecutedPage, asks: str) -> Iterator[Shown]:
             yield part, [_text_cell(part)]
             continue
         cell = _code_cell(part, next(results), next(programs))
-        if is_asked and not part.tags & PROMPTS.keys():
+        if is_asked and not part.tags & {"check", *PROMPTS}:
             _fold(cell["metadata"], "asked")
             is_asked = False
         if part.check in receipts:

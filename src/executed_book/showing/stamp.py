@@ -3,6 +3,7 @@
 from docutils import nodes
 
 from ..book import ExecutedPage
+from ..errors import counted
 from ..model import Provenance
 
 
@@ -38,7 +39,16 @@ def stamp(page: ExecutedPage) -> nodes.container:
         line += nodes.Text("".join(f". {place}" for place in places) + ".")
     elif varies and facts.platform == "cpu":
         line += nodes.Text(". No accelerator has been recorded for this page yet.")
-    return nodes.container("", line, classes=["stamp", "no-search"])
+    made = nodes.container("", line, classes=["stamp", "no-search"], ids=["stamp"])
+    if count := sum("check" in cell.tags for cell in page.executed.chapter.cells):
+        made += nodes.raw("", _SHOWING.format(counted(count, "check")), format="html")
+    return made
+
+
+#: The checks that stand hidden in the text are shown while this is where one is.
+_SHOWING = """<p class="show-checks" id="shown-checks">\
+<a href="#shown-checks">Show the code of {0} in the text</a>\
+<a href="#stamp">Hide the code of {0}</a></p>"""
 
 
 def devices(facts: Provenance) -> str:

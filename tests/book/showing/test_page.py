@@ -135,7 +135,8 @@ def test_a_check_says_when_and_where_it_passed_and_what_it_holds(page, cells):
     one = ("#claim-one", "It is one."), ("#claim-one-2", "It is one.")
     two = ("#claim-one-3", "Two <b>. And more."), ("#claim-one-4", LONG.strip())
     assert held == [*one, *two]
-    assert cells["odd"].select_one("details #check-odd"), "it is folded with its place"
+    assert cells["odd"].select_one("#check-odd pre")
+    assert not cells["odd"].select("details.hide"), "a tick leads to it, and no bar"
     assert not cells["hidden"].select(".cell_input")
     assert not page.select("summary[aria-label]"), "its name is what it shows"
     assert page.find(id="check-one") in (cells["hidden"], *cells["hidden"].children)
@@ -145,7 +146,8 @@ def test_a_stamp_says_when_where_and_how_long_and_what_was_not_recorded(page):
     stamp = page.select_one(".stamp.no-search")
     when, seconds = (part.text for part in stamp.select(".measured"))
     assert when == "2001-09-09 01:46 UTC"
-    said = stamp.text.strip()
+    assert stamp.select_one(".show-checks a").text.startswith("Show the code of 2 check")
+    said = stamp.p.text.strip()
     assert said.startswith(f"Executed {when} on cpu with JAX ")
     end = f", in {seconds}. No accelerator has been recorded for this page yet."
     assert said.endswith(end)

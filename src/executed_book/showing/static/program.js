@@ -21,24 +21,55 @@
     if (!done) throw new Error("the browser does not let pages copy");
   }
 
-  /* The row of buttons at the top of a code block; one is made if there is none. */
+  /* What tells a code block from the others of its page, to be heard after a verb. */
+  function nameOf(block) {
+    const cell = block.closest("div.cell")?.id.match(/^cell-(\d+)$/);
+    return cell ? `code of cell ${cell[1]}` : "code";
+  }
+
+  /* The row of buttons at the top of a code block; one is made if there is none.
+   *
+   * Tab comes to one of them alone. From there the arrow keys lead through the others
+   * and the links in the code, of which a page has more than of all else. */
   function toolsOf(block) {
     let tools = block.querySelector(":scope > .code-tools");
     if (!tools) {
       tools = document.createElement("div");
       tools.className = "code-tools";
+      tools.setAttribute("role", "toolbar");
+      tools.setAttribute("aria-label", `Copy or follow the ${nameOf(block)}`);
       block.prepend(tools);
+      const stops = () => [...block.querySelectorAll(".code-tools button, pre a[href]")];
+      stopAt(0, stops());
+      block.addEventListener("keydown", (event) => step(event, stops()));
+      new MutationObserver(() => stopAt(0, stops())).observe(tools, { childList: true });
     }
     return tools;
   }
 
-  /* A button that copies `text()` and says for a while that it did. */
-  function copyButton(label, name, text) {
+  function stopAt(nth, stops) {
+    stops.forEach((stop, n) => { stop.tabIndex = n === nth ? 0 : -1; });
+  }
+
+  function step(event, stops) {
+    const way = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    const at = stops.indexOf(document.activeElement);
+    if (at < 0 || !way) return;
+    event.preventDefault();
+    const next = (at + way + stops.length) % stops.length;
+    stopAt(next, stops);
+    stops[next].focus();
+  }
+
+  /* A button that copies `text()` and says for a while that it did. `heard` is its name
+   * for a screen reader, which begins with its label. */
+  function copyButton(label, name, text, heard) {
     const made = document.createElement("button");
     const said = document.createElement("span");
     made.type = "button";
     made.className = name;
     made.textContent = label;
+    if (heard) made.setAttribute("aria-label", heard);
     said.className = "copy-status";
     said.setAttribute("role", "status");
     made.addEventListener("click", async () => {
@@ -77,7 +108,8 @@
     if (!block || !box) return;
     holder.classList.add("wired");
     const program = () => box.querySelector("pre.program").textContent;
-    const [made, said] = copyButton("Copy as program", "program-copy", program);
+    const heard = `Copy as program: ${nameOf(block)}`;
+    const [made, said] = copyButton("Copy as program", "program-copy", program, heard);
     const lines = box.dataset.lines;
     made.title = `The cell with the earlier code that it needs: ${lines} lines that run alone`;
     toolsOf(block).append(made, said);
@@ -119,6 +151,6 @@
     });
   }
 
-  globalThis.codeTools = { copyButton, toolsOf };
+  globalThis.codeTools = { copyButton, nameOf, toolsOf };
   document.querySelectorAll(".program-holder").forEach(wire); // the script is deferred
 })();
