@@ -3,7 +3,8 @@
 from playwright.sync_api import Page, expect
 
 FOCUSED = """() => {
-  return document.activeElement.closest("pre") ? "link" : document.activeElement.tagName;
+  const focused = document.activeElement;
+  return focused.closest("pre") ? "link" : focused.tagName;
 }"""
 
 

@@ -116,7 +116,8 @@ def test_a_page_reads_without_scripts(visit):
 def test_checks_are_in_the_text_for_whoever_asks(visit, scripts):
     page = visit("everything.html", scripts=scripts).page
     check = page.locator("div.cell.tag_check")
-    show, hide = (page.locator(".show-checks a", has_text=way) for way in ("Show", "Hide"))
+    ways = ("Show", "Hide")
+    show, hide = (page.locator(".show-checks a", has_text=way) for way in ways)
     assert (check.is_visible(), hide.is_visible()) == (False, False)
     assert show.inner_text() == "Show the code of 1 check in the text"
     show.click()

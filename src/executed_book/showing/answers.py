@@ -60,8 +60,8 @@ def _move(answer: nodes.Element, fold: HideCodeCellNode) -> None:
 
 def _refuse(answer: nodes.Element) -> None:
     logging.getLogger(__name__).warning(
-        "this answer has no folded output above it in its section, or another answer has"
-        " it\n    → end the paragraph before the cell with a question, the word of"
+        "this answer has no folded output above it in its section, or another answer"
+        " has it\n    → end the paragraph before the cell with a question, the word of"
         " 'executed_book_asks' in bold type; or write this text without the directive",
         location=answer,
     )

@@ -66,8 +66,9 @@ def depart_group(translator: HTML5Translator, node: nodes.container) -> None:
         begin = node["begin"]
 
         def linked(place: re.Match[str]) -> str:
-            is_shown = int(place[1]) in shown
-            return f'<a href="#cell-{place[1]}">{place[0]}</a>' if is_shown else place[0]
+            if int(place[1]) not in shown:
+                return place[0]
+            return f'<a href="#cell-{place[1]}">{place[0]}</a>'
 
         text = _PLACE.sub(linked, "".join(translator.body[begin:]))
         translator.body[begin:] = [text]
