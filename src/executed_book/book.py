@@ -12,13 +12,24 @@ from pathlib import Path
 
 from sphinx.util.matching import Matcher
 
-from .checking.elsewhere import Record, recorded_elsewhere, records_of
+from .checking.elsewhere import (
+    Record,
+    passed_elsewhere,
+    recorded_elsewhere,
+    records_of,
+)
 from .checking.pins import check_pins
-from .checking.receipts import check_failing, check_names, count_claims, unbound
+from .checking.receipts import (
+    check_failing,
+    check_names,
+    check_reached,
+    count_claims,
+    unbound,
+)
 from .checking.rules import check_run, failed, may_be_noise
 from .errors import BookError, PageError, counted
 from .files import digest
-from .model import Chapter, Executed, to_plain
+from .model import Chapter, Executed, Provenance, to_plain
 from .programs.snippets import Snippets, needed_cells, snippets_of
 from .programs.verdicts import Verdicts
 from .programs.verify import Offer, offers_of, settled, unverified
@@ -38,17 +49,23 @@ _MEASURED_AT_MOST = 3
 
 @dataclass(frozen=True)
 class ExecutedPage:
-    """All that a chapter's page shows: its run, its programs, records of elsewhere."""
+    """All that a chapter's page shows: its run, its programs, records of elsewhere.
+
+    `passed` says by records where else checks passed: see `passed_elsewhere`.
+    """
 
     executed: Executed
     snippets: Snippets
     records: dict[int, list[Record]] = field(default_factory=dict, hash=False)
+    passed: dict[int, list[Provenance]] = field(default_factory=dict, hash=False)
 
     @property
     def seal(self) -> str:
         """A name for all that the page shows of its execution."""
         records = {n: [*map(to_plain, some)] for n, some in self.records.items()}
-        return digest([self.executed.run.seal, records, to_plain(self.snippets)])
+        passed = {n: [*map(to_plain, some)] for n, some in self.passed.items()}
+        run, programs = self.executed.run.seal, to_plain(self.snippets)
+        return digest([run, records, passed, programs])
 
 
 @dataclass
@@ -146,10 +163,13 @@ class _Building:
         book = Book(self.chapters, self.executed, errors=self.errors, texts=self.texts)
         for executed in self.executed.values():
             self._check(executed, book)
-        for page in self.texts:
-            self._check_sentences(page, book)
-        if self.settings.only is None:
-            self._add_records(book)
+        for reading in self.texts:
+            self._check_sentences(reading, book)
+        self._add_records(book)
+        if "receipts" in self.settings.rules:
+            for page in book.pages.values():
+                if page.executed.run.provenance.platform == "cpu":
+                    book.errors += check_reached(page.executed, page.passed)
         book.errors.sort(key=lambda error: (str(error.path), error.line))
         for store in (self.runs.store, self.programs, self.assertions):
             store.prune()
@@ -253,8 +273,9 @@ class _Building:
         book.errors += failures
         book.errors += check_run(executed, self.settings.rules, spoilt)
         chapter, run = executed.chapter, executed.run
-        if self.settings.outputs is not None and run.provenance.platform == "cpu":
-            book.errors += check_pins(executed, self.settings.outputs, spoilt)
+        outputs = self.settings.outputs if self.settings.compares else None
+        if outputs is not None and run.provenance.platform == "cpu":
+            book.errors += check_pins(executed, outputs, spoilt)
         if len(run.results) == len(chapter.cells) and not failures:
             self._offer_programs(executed, book)
 
@@ -292,13 +313,16 @@ class _Building:
         for docname, paths in recorded_elsewhere(folder).items():
             page = book.pages.get(docname)
             if page is None:
-                book.stale.append(f"{docname}, of which no page was executed")
+                if self.settings.only is None:
+                    book.stale.append(f"{docname}, of which no page was executed")
                 continue
             needs = page.snippets.needed
             try:
                 records, stale = records_of(page.executed, paths, needs)
+                page.passed.update(passed_elsewhere(page.executed, paths, needs))
             except PageError as error:
-                book.errors.append(error)
+                if self.settings.compares:  # else it may be about to be written anew
+                    book.errors.append(error)
                 continue
             page.records.update(records)
             book.stale += [

@@ -55,6 +55,11 @@ class Cell:
     options: dict[str, Any] = field(default_factory=dict, hash=False)
 
     @property
+    def is_check(self) -> bool:
+        """Whether it tests what the text says."""
+        return self.check is not None or "check" in self.tags
+
+    @property
     def varies(self) -> bool:
         """Whether the output may differ between runs or devices."""
         return bool(self.tags & {"measured", "device"})
@@ -172,6 +177,8 @@ class CellResult:
     """What one cell gave: outputs, seconds, its failure, the values after it.
 
     `log` is what the runtime wrote to stderr meanwhile, which is no output of the cell.
+    Of a check, `reached` are the lines of the assertions that ran, and `missed` those
+    of the others.
     """
 
     outputs: tuple[Output, ...] = ()
@@ -179,6 +186,8 @@ class CellResult:
     failure: Failure | None = None
     values: tuple[ValueResult, ...] = ()
     log: str = ""
+    reached: tuple[int, ...] = ()
+    missed: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -253,6 +262,8 @@ def result_from(plain: dict[str, Any]) -> CellResult:
         "outputs": tuple(plain["outputs"]),
         "failure": failure,
         "values": tuple(ValueResult(**value) for value in plain["values"]),
+        "reached": tuple(plain["reached"]),
+        "missed": tuple(plain["missed"]),
     }
     return CellResult(**{**plain, **made})
 

@@ -182,6 +182,7 @@ class Settings:
             `nb_execution_allow_errors`.
         folder: where cells run: "page", the page's own folder, or "empty", a new one,
             as in MyST-NB's `nb_execution_in_temp`.
+        compares: whether a run is compared with the accepted outputs.
         only: the chapters to look at, by name; None for all.
 
     The others are options of `conf.py`: see `OPTIONS`.
@@ -203,6 +204,7 @@ class Settings:
     claims: dict[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     bound: tuple[str, ...] = ()
     outputs: Path | None = None
+    compares: bool = True
     programs: Path | None = None
     only: frozenset[str] | None = None
 

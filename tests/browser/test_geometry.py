@@ -88,6 +88,13 @@ def test_paper_has_the_solutions_and_not_the_checks(visit):
 
 
 @pytest.mark.parametrize("scripts", [True, False])
+def test_a_link_into_an_answer_opens_its_fold(visit, scripts):
+    page = visit("everything.html#claim-unit", scripts=scripts).page
+    expect(page.locator(".answer")).to_be_visible()
+    expect(page.locator(".answer")).to_be_in_viewport()
+
+
+@pytest.mark.parametrize("scripts", [True, False])
 def test_what_a_reader_shall_predict_is_shown_when_asked_for(visit, scripts):
     page = visit("everything.html", scripts=scripts).page
     cell = page.locator("div.cell.tag_asked")
@@ -95,9 +102,11 @@ def test_what_a_reader_shall_predict_is_shown_when_asked_for(visit, scripts):
     expect(cell.locator(".cell_input")).to_be_visible()
     expect(cell.locator(".cell_output")).to_be_hidden()
     said = cell.locator("details.hide summary p:visible")
-    expect(said).to_have_text("Show the output")
+    expect(said).to_have_text("Show the answer")
+    expect(cell.locator(".answer")).to_be_hidden()
     said.click()
-    expect(said).to_have_text("Hide the output")
+    expect(said).to_have_text("Hide the answer")
+    expect(cell.locator(".answer")).to_contain_text("The answer is a power of two.")
     expect(cell.locator(".cell_output")).to_have_text("1024\n")
 
 

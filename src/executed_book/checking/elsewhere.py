@@ -74,6 +74,35 @@ def records_of(
     return records, stale
 
 
+def passed_elsewhere(
+    executed: Executed, paths: Sequence[Path], needs: Callable[[int], set[int]]
+) -> dict[int, list[Provenance]]:
+    """Where records say that checks passed of which this run alone says too little.
+
+    Such a check has assertions that this run missed and the record did not, or it needs
+    a cell whose output depends on the device. A record holds as for `records_of`.
+
+    Raises:
+        PageError: a file cannot be read.
+    """
+    cells = executed.chapter.cells
+    sources = [stored_source(cell) for cell in cells]
+    on_device = {cell.number for cell in cells if "device" in cell.tags}
+    passed: dict[int, list[Provenance]] = {}
+    for page in map(read_outputs, paths):
+        if page.provenance.device_kind == executed.run.provenance.device_kind:
+            continue
+        holding = same_cells(page.cells, sources, needs)
+        for cell, result in executed:
+            stored = holding.get(cell.number)
+            if stored is None or stored.failed:
+                continue
+            ran_there = {*result.missed} - {*stored.missed}
+            if ran_there or (result.reached and on_device & needs(cell.number)):
+                passed.setdefault(cell.number, []).append(page.provenance)
+    return passed
+
+
 def _is_another(cell: Cell, known: Iterable[str], stored: StoredCell) -> bool:
     """Whether a record shows something else than is `known` of the page's device."""
     if stored.failed or not stored.parts:

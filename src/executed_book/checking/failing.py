@@ -7,6 +7,7 @@ by something. What cannot be told is live.
 
 import ast
 import builtins
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Self
@@ -83,9 +84,11 @@ class _Flow:
         for node in body:
             self._follow(node)
             flow = self._inside(node) if isinstance(node, Code) else self
+            swallowed = set(_swallowed(node))
             for inner in ast.walk(node):
                 can_fail = flow.judge(inner, within=node)
                 if can_fail is not None:
+                    can_fail = can_fail and inner not in swallowed
                     code = ast.unparse(inner).split("\n")[0]
                     yield Assertion(getattr(inner, "lineno", 1), can_fail, code)
 
@@ -143,8 +146,12 @@ class _Flow:
         match test:
             case ast.Constant():
                 return not test.value
-            case ast.Tuple():
+            case ast.Tuple() | ast.List() | ast.Set():
                 return not test.elts
+            case ast.Dict():
+                return not test.keys
+            case ast.Lambda() | ast.GeneratorExp():
+                return False
             case ast.BoolOp(op=ast.And()):
                 return any(map(self._may_fail, test.values))
             case ast.BoolOp():
@@ -156,3 +163,36 @@ class _Flow:
                 if isinstance(left, ast.Name) and ast.dump(left) == ast.dump(right):
                     return False
         return self.reads(test)
+
+
+def _swallowed(node: ast.stmt) -> Iterator[ast.AST]:
+    """The parts of a statement whose failing assertions nobody hears of."""
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Try):
+            is_silent = not inner.orelse and any(map(_is_silent, inner.handlers))
+        elif isinstance(inner, ast.With | ast.AsyncWith):
+            managers = ", ".join(ast.unparse(item) for item in inner.items)
+            is_silent = "suppress(" in managers and bool(_CATCHES.search(managers))
+        else:
+            continue
+        if is_silent:
+            for statement in inner.body:
+                yield from ast.walk(statement)
+
+
+#: What catches a failing assertion.
+_CATCHES = re.compile(r"\b(AssertionError|Exception|BaseException)\b")
+
+
+def _is_silent(handler: ast.ExceptHandler) -> bool:
+    """Whether a handler takes a failing assertion and does nothing."""
+    kinds = "Exception" if handler.type is None else ast.unparse(handler.type)
+    is_empty = all(
+        isinstance(statement, ast.Pass | ast.Continue)
+        or (
+            isinstance(statement, ast.Expr)
+            and isinstance(statement.value, ast.Constant)
+        )
+        for statement in handler.body
+    )
+    return is_empty and _CATCHES.search(kinds) is not None

@@ -2,13 +2,13 @@
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from pathlib import Path
 
 from .. import names
 from ..errors import PageError, counted, did_you_mean
 from ..files import code_digest, digest
-from ..model import Cell, Chapter, Sentence
+from ..model import Cell, Chapter, Executed, Sentence
 from ..reading.chapters import Reading
 from ..running.store import Store
 from . import failing
@@ -42,7 +42,7 @@ def check_names(page: Reading) -> Iterator[PageError]:
 def check_failing(page: Reading, store: Store) -> Iterator[PageError]:
     """Each check has an assertion, and none that holds whatever a library does."""
     for cell, assertions in zip(page.cells, _assertions(page, store), strict=True):
-        if cell.is_skipped or not (cell.check or "check" in cell.tags):
+        if cell.is_skipped or not cell.is_check:
             continue
         announced = cell.raises is not None or cell.warns is not None
         if not assertions and not announced:
@@ -55,6 +55,24 @@ def check_failing(page: Reading, store: Store) -> Iterator[PageError]:
                 what = "this assertion holds whatever the libraries do: "
                 hint = "compare what a cell computed, or drop it"
                 yield PageError(page.path, line, what + assertion.code, hint)
+
+
+def check_reached(executed: Executed, elsewhere: Container[int]) -> Iterator[PageError]:
+    """Of each check that passed, an assertion ran: here, or as a record says elsewhere.
+
+    `elsewhere` are the numbers of the cells that passed on another device.
+    """
+    for cell, result in executed:
+        announced = cell.raises is not None or cell.warns is not None
+        passed = announced or cell.number in elsewhere or result.failure is not None
+        if result.missed and not result.reached and not passed:
+            yield executed.chapter.wrong(
+                cell,
+                "is a check, and this run reaches none of its assertions",
+                "assert what is reached here; what is of another device needs a record"
+                " of that device",
+                line=result.missed[0],
+            )
 
 
 def _assertions(page: Reading, store: Store) -> list[list[Assertion]]:

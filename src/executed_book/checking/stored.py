@@ -8,7 +8,8 @@ cell gave, each line after `|`. The first line names the place, the last is `# e
 
 A file of accepted outputs has nothing else. A recorded file also says in its head where
 and when it was recorded, and below each cell which earlier cells the cell needs
-(`# needs 1 2`). The mark `~` means that the cell's output varies from run to run; the
+(`# needs 1 2`), and of a check the lines of the assertions that did not run there
+(`# missed 3`). The mark `~` means that the cell's output varies from run to run; the
 mark `!` means that the cell failed or did not do what its page says. Figures and HTML
 are in files beside, each named below the text that stands for it:
 
@@ -61,6 +62,7 @@ class StoredCell:
         varies: whether it gives something else in each run.
         failed: whether it failed, or did not do what its page says.
         needs: the numbers of the earlier cells that it needs; None if not known.
+        missed: the lines of its assertions that did not run.
     """
 
     source: str
@@ -68,6 +70,7 @@ class StoredCell:
     varies: bool = False
     failed: bool = False
     needs: frozenset[int] | None = None
+    missed: tuple[int, ...] = ()
 
     @property
     def text(self) -> str:
@@ -195,6 +198,7 @@ def recorded_page(
                 cell.varies,
                 cell.number in failed,
                 frozenset(needs(cell.number) - {cell.number}),
+                result.missed,
             )
         )
     return StoredPage(executed.run.provenance, tuple(cells))
@@ -247,6 +251,8 @@ def _block(cell: StoredCell, number: int, stem: str) -> str:
     lines = [f">>> {first}", *(f"... {line}" for line in others)]
     if cell.needs:
         lines.append(f"# needs {' '.join(map(str, sorted(cell.needs)))}")
+    if cell.missed:
+        lines.append(f"# missed {' '.join(map(str, cell.missed))}")
     lines += ["~"] * cell.varies + ["!"] * cell.failed
     for k, part in enumerate(cell.parts, 1):
         mark = ":" if part.mime else "|"
@@ -322,7 +328,7 @@ def _provenance(head: list[str]) -> Provenance:
 def _cell(lines: list[str], path: Path, needs: frozenset[int] | None) -> StoredCell:
     source: list[str] = []
     parts: list[Part] = []
-    marks, text = set(), ""
+    marks, text, missed = set(), "", tuple[int, ...]()
     for mark, group in groupby((line for line in lines if line), lambda line: line[0]):
         block = list(group)
         if mark in ">.":
@@ -339,12 +345,18 @@ def _cell(lines: list[str], path: Path, needs: frozenset[int] | None) -> StoredC
             is_png = mime == "image/png"
             content = base64.b64encode(raw).decode() if is_png else raw.decode()
             parts.append(Part(text, mime, content))
-        elif block[0].startswith("# needs "):
-            needs = frozenset(map(int, block[0].split()[2:]))
+        elif mark == "#":
+            for _, name, *numbers in map(str.split, block):
+                if name == "needs":
+                    needs = frozenset(map(int, numbers))
+                elif name == "missed":
+                    missed = tuple(map(int, numbers))
+                else:
+                    raise ValueError(f"it holds the line {block[0][:60]!r}")
         elif block[0] in ("~", "!"):
             marks.add(mark)
         else:
             raise ValueError(f"it holds the line {block[0][:60]!r}")
     return StoredCell(
-        "\n".join(source), tuple(parts), "~" in marks, "!" in marks, needs
+        "\n".join(source), tuple(parts), "~" in marks, "!" in marks, needs, missed
     )

@@ -33,7 +33,7 @@ def pin(settings: Settings, progress: Progress) -> None:
             does not say where pins are. No pin changes.
     """
     folder = settings.outputs_folder
-    settings = dataclasses.replace(settings, outputs=None)
+    settings = dataclasses.replace(settings, compares=False)
     book = execute(settings, progress)
     raise_all(book.errors)
     texts: dict[Path, str] = {}

@@ -72,7 +72,7 @@ class _Recording:
     """The records as they are made, and what came of each chapter."""
 
     def __init__(self, settings: Settings, folder: Path, is_on_cpu: bool) -> None:
-        self.settings = dataclasses.replace(settings, outputs=None)
+        self.settings = dataclasses.replace(settings, compares=False)
         self.folder, self.is_on_cpu = folder, is_on_cpu
         self.tallies: dict[str, str] = {}
         self.surprises = 0

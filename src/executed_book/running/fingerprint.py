@@ -29,7 +29,7 @@ _ANYWAY = {**DEFAULTS, "TF_CPP_MIN_LOG_LEVEL": "1", "TPU_SKIP_MDS_QUERY": "1"}
 #: The modules beside this one that decide what a cell gives.
 _EXECUTING = (
     "worker", "shell", "outputs", "failures", "server", "script", "stderr",
-    "surroundings",
+    "surroundings", "reached",
 )  # fmt: skip
 
 _FORMAT = 5

@@ -13,6 +13,7 @@ from typing import Any
 from ..model import CellResult, Failure, ValueResult
 from .failures import cell_file, failure_of
 from .outputs import OutputLimit, Outputs, text_stream
+from .reached import Reached
 
 #: The failure of a cell that gave more than it may; its message says of what.
 OVER_LIMIT = "OutputLimit"
@@ -38,15 +39,21 @@ class Shell:
             setattr(sys, f"__{name}__", stream)
         warnings.formatwarning = _short_warning
         self._ipython = _make_ipython(self.outputs)
+        self._reached = Reached()
+        self._ipython.ast_transformers.append(self._reached)
         _inline_figures(self._ipython, figures, {**style, "svg.hashsalt": docname})
 
-    def run(self, number: int, source: str) -> tuple[float, Failure | None]:
+    def run(
+        self, number: int, source: str, is_check: bool = False
+    ) -> tuple[float, Failure | None]:
         """Run one cell: how long it took (seconds), and its failure if it had one.
 
-        An exception while a value is displayed is the cell's, as it is at the prompt.
+        Of a check `result` says which assertions ran. An exception while a value is
+        displayed is the cell's, as it is at the prompt.
         """
         ipython = self._ipython
         self.outputs.clear()
+        self._reached.start(is_check)
         ipython.compile.cell = number
         ipython.while_displaying = None
         began = perf_counter()
@@ -92,7 +99,10 @@ class Shell:
             return CellResult((), seconds, failure, values)
         if failure is not None:
             self.outputs.failure(failure)
-        return CellResult(tuple(self.outputs.items()), seconds, failure, values)
+        outputs, (reached, missed) = self.outputs.items(), self._reached.result()
+        return CellResult(
+            tuple(outputs), seconds, failure, values, reached=reached, missed=missed
+        )
 
 
 def _last_line(source: str) -> int:

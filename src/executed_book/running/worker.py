@@ -9,6 +9,7 @@ wait: `{"at": "cell", "number": 3}`. Before each cell it asks for the machine
 (`{"at": "turn"}`) and waits for one message.
 """
 
+import dataclasses
 import os
 import pickle
 import socket
@@ -99,13 +100,13 @@ class _Chapter:
             if self._link.receive() is None:
                 return
             self._link.send(at="cell", number=number)
-            seconds, failure = self._shell.run(number, cell.source)
+            seconds, failure = self._shell.run(number, cell.source, cell.is_check)
             self._end_forks()
             log = self._collect_below()
             result = self._shell.result(seconds, failure, ())
             self._link.send(at="values", number=number)
             values = tuple(self._shell.evaluate(v.expression) for v in cell.values)
-            result = CellResult(result.outputs, seconds, result.failure, values, log)
+            result = dataclasses.replace(result, values=values, log=log)
             self._link.send(at="result", number=number, result=to_plain(result))
         self._link.send(at="end")
         self._link.send(at="done", **_facts(self._uses))

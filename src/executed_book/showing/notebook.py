@@ -76,7 +76,7 @@ def _parts(page: ExecutedPage, asks: str) -> Iterator[Shown]:
     results = iter(page.executed.run.results)
     programs = iter(page.snippets.programs)
     provenance = page.executed.run.provenance
-    receipts = receipts_of(page.executed.chapter, page.executed.run)
+    receipts = receipts_of(page.executed, page.passed)
     is_asked = False
     for part in page.executed.chapter.parts:
         if isinstance(part, Prose):

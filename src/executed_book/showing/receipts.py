@@ -7,7 +7,7 @@ beside this module shows the check at the tick.
 import html
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypedDict
 
 from docutils import nodes
@@ -16,7 +16,7 @@ from sphinx.transforms import SphinxTransform
 from sphinx.util.docutils import SphinxRole
 
 from ..checking.receipts import COUNTED
-from ..model import Chapter, Run, Sentence
+from ..model import CellResult, Chapter, Executed, Provenance, Sentence
 from ..reading.sentences import NO_CLAIM, names_in
 from .stamp import devices
 from .transforms import cells_of, part_of
@@ -58,24 +58,55 @@ def claims_of(chapter: Chapter) -> Iterator[tuple[str, str, str]]:
 class Receipt(TypedDict):
     """What the cell of a check shows: when and where it passed, and what it holds.
 
-    Plain data, since it travels in a notebook. A claim is the place of a tick, and the
-    sentences that it vouches for.
+    Plain data, since it travels in a notebook. `passed` is the text before the time of
+    the page's run, that time, and the text after it. A claim is the place of a tick,
+    and the sentences that it vouches for.
     """
 
     name: str
-    passed: tuple[str, str]
+    passed: tuple[str, str, str]
     claims: list[tuple[str, str]]
 
 
-def receipts_of(chapter: Chapter, run: Run) -> dict[str, Receipt]:
-    """For each check that is named, what its cell shows, by its name."""
+def receipts_of(
+    executed: Executed, elsewhere: Mapping[int, Sequence[Provenance]]
+) -> dict[str, Receipt]:
+    """For each check that is named, what its cell shows, by its name.
+
+    `elsewhere` says by records where else cells passed, by their numbers.
+    """
     receipts: dict[str, Receipt] = {}
-    where = f"{devices(run.provenance)}, {run.provenance.versions}"
-    passed = f"{run.date:%Y-%m-%d %H:%M} UTC", where
-    for name, anchor, text in claims_of(chapter):
-        new: Receipt = {"name": name, "passed": passed, "claims": []}
-        receipts.setdefault(name, new)["claims"].append((anchor, text))
+    run = executed.run
+    when = f"{run.date:%Y-%m-%d %H:%M} UTC"
+    passed = {}
+    for cell, result in executed:
+        records = elsewhere.get(cell.number, ())
+        before, after = _passed(result, _place(run.provenance), records)
+        passed[cell.check] = before, when, after
+    for name, anchor, text in claims_of(executed.chapter):
+        if name in passed:
+            new: Receipt = {"name": name, "passed": passed[name], "claims": []}
+            receipts.setdefault(name, new)["claims"].append((anchor, text))
     return receipts
+
+
+def _place(facts: Provenance) -> str:
+    return f"{devices(facts)}, {facts.versions}"
+
+
+def _passed(
+    result: CellResult, here: str, records: Sequence[Provenance]
+) -> tuple[str, str]:
+    """What is said of a check before and after the time of the run `here`."""
+    there = " and on ".join(f"{_place(facts)}, {facts.date}" for facts in records)
+    count = len(result.reached) + len(result.missed)
+    if result.reached or not result.missed:
+        after = f" on {here}."
+        if result.missed:
+            after += f" Of its {count} assertions {len(result.reached)} ran there."
+        return "Passed ", after + (f" It also passed on {there}." if there else "")
+    before = f"Passed on {there}, as recorded. " if there else ""
+    return f"{before}None of its assertions ran ", f" on {here}."
 
 
 class CheckRole(SphinxRole):
@@ -169,12 +200,12 @@ def _keep_together(tick: nodes.raw) -> None:
 
 
 def _note(receipt: Receipt) -> nodes.container:
-    when, where = map(html.escape, receipt["passed"])
+    before, when, after = map(html.escape, receipt["passed"])
     claims = "".join(
         f'<li><a href="#{html.escape(anchor)}">{html.escape(text)}</a></li>'
         for anchor, text in receipt["claims"]
     )
-    passed = f'Passed <span class="measured">{when}</span> on {where}. It holds:'
+    passed = f'{before}<span class="measured">{when}</span>{after} It holds:'
     note = nodes.raw("", f"<p>{passed}</p><ul>{claims}</ul>", format="html")
     return nodes.container("", note, classes=["receipt-note", "no-search"])
 

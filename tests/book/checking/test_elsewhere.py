@@ -1,6 +1,7 @@
 """Records of other devices: shown while they hold, left out when they are stale."""
 
 import dataclasses
+import re
 import shutil
 from importlib.metadata import version
 from pathlib import Path
@@ -8,11 +9,17 @@ from pathlib import Path
 import pytest
 from bs4 import BeautifulSoup
 
-from executed_book.checking.elsewhere import recorded_elsewhere, records_of, same_cells
+from executed_book.checking.elsewhere import (
+    passed_elsewhere,
+    recorded_elsewhere,
+    records_of,
+    same_cells,
+)
 from executed_book.checking.stored import (
     Part,
     StoredCell,
     StoredPage,
+    recorded_page,
     stored_path,
     write_page,
 )
@@ -194,3 +201,76 @@ def test_what_nobody_knows_the_needs_of_needs_all_above_it():
     assert same_cells(unknown, list("abc"), needs_nothing).keys() == {1, 2, 3}
     assert same_cells(unknown, list("abX"), needs_nothing).keys() == {1, 2}
     assert same_cells(unknown, list("Xbc"), needs_nothing).keys() == set()
+
+
+CHECKS = """
+It is there. {check}`there` It is here, and there. {check}`partly`
+
+```{code-cell}
+:tags: [check]
+:check: there
+import jax
+on_cpu = jax.default_backend() == "cpu"
+if not on_cpu:
+    assert jax.devices()
+```
+
+```{code-cell}
+:tags: [check]
+:check: partly
+assert jax.devices()
+if not on_cpu:
+    assert jax.devices()[0].device_kind == "Pretend"
+```
+"""
+
+
+def test_a_check_of_another_device_needs_its_record_and_says_so(book):
+    (book.root / "outputs" / "cells").mkdir(parents=True)
+    book.page("one", f"{FRONT}# One\n{CHECKS}")
+    book.index("one")
+    text = (book.root / "docs" / "one.md").read_text()
+    line = text.split("\n").index("if not on_cpu:") + 2
+    refused = book.refused("execute")
+    assert f"docs/one.md:{line}: cell 1 is a check, and this run reaches" in refused
+    book.done("record", **on_a_device())
+    book.done("pin")
+    assert "# missed" not in book.stored("one", "pretend").read_text()
+    book.built()
+    page = BeautifulSoup(book.html("one"), "html.parser")
+    there, partly = (note.p.text for note in page.select(".receipt-note"))
+    record = r"on \S+: Pretend, JAX [\d.]+, Python [\d.]+, [\d-]+"
+    now = r"20[\d-]+ [\d:]+ UTC on cpu, JAX [\d.]+, Python [\d.]+\."
+    assert re.fullmatch(
+        rf"Passed {record}, as recorded\. None of its assertions ran {now} It holds:",
+        there,
+    )
+    said = rf"Passed {now} Of its 2 assertions 1 ran there\. It also passed {record}\."
+    assert re.fullmatch(rf"{said} It holds:", partly)
+
+
+def test_a_check_on_what_depends_on_the_device_passed_where_it_was_recorded(tmp_path):
+    path = tmp_path / "one.txt"
+    cells = (Cell(1, "x", 10, tags=frozenset({"device"})), Cell(2, "assert x", 20))
+    reached = gave(), gave(reached=(1,))
+    there = executed(chapter(*cells), *reached, provenance=GPU)
+    write_page(recorded_page(there, {1: {1}, 2: {1, 2}}.get, (), ()), path)
+    here = executed(chapter(*cells), *reached)
+    for needed, passed in (({1, 2}, {2: [GPU]}), ({2}, {})):
+        assert passed_elsewhere(here, [path], {1: {1}, 2: needed}.get) == passed
+    assert passed_elsewhere(there, [path], {1: {1}, 2: {1, 2}}.get) == {}
+
+
+def test_a_record_that_missed_the_assertion_vouches_for_nothing(tmp_path):
+    path = tmp_path / "one.txt"
+    cell = Cell(1, "if False:\n    assert x\nassert y", 10, check="one")
+    ran = executed(chapter(cell), gave(reached=(), missed=(2, 3)))
+    for missed, failed, passes in (
+        ((2,), (), True),
+        ((2, 3), (), False),
+        ((), (1,), False),
+    ):
+        there = executed(chapter(cell), gave(missed=missed), provenance=GPU)
+        write_page(recorded_page(there, needs_nothing, failed, ()), path)
+        passed = passed_elsewhere(ran, [path], needs_nothing)
+        assert passed == ({1: [GPU]} if passes else {})

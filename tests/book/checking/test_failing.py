@@ -13,6 +13,13 @@ HOLD = (
     "import math; assert math.sqrt(4) == 2",
     "for name in ['a', 'b']: assert name",
     "assert all(n > 0 for n in (1, 2))",
+    "assert [squares[0] == 99]",
+    "assert {'a': squares[0] == 99}",
+    "assert (lambda: squares[0] == 99)",
+    "assert (s == 99 for s in squares)",
+    "try:\n    assert squares[0] == 99\nexcept AssertionError:\n    pass",
+    "for s in squares:\n    try: assert s\n    except: continue",
+    "import contextlib\nwith contextlib.suppress(Exception): assert squares[0] == 99",
 )
 
 
@@ -42,6 +49,9 @@ CAN_FAIL = (
     "calls = []\nnp.vectorize(lambda x: calls.append(x))(squares)\nassert calls",
     "calls = []\ndef f(x): calls.append(x)\nnp.vectorize(f)(squares)\nassert calls",
     TRY + "else:\n    assert False",
+    "try:\n    assert squares[1]\nexcept AssertionError:\n    raise ValueError",
+    "try:\n    assert squares[1]\nexcept IndexError:\n    pass",
+    "import contextlib\nwith contextlib.suppress(KeyError): assert squares[1]",
     TRY + "assert said",
     LOOP,
     PRINTED,

@@ -251,3 +251,16 @@ def test_counts_of_a_page_and_of_a_book():
     assert counts == {"sentences": 2, "checks": 2, "universal": 2, "universal-bound": 1}
     told = "4 sentences with 4 checks; 2 of 4 universal ones have one"
     assert in_words(counts + counts) == told
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["if False:\n    assert squares[0]", "def check():\n    assert squares[0]"],
+)
+def test_a_check_whose_assertions_do_not_run_is_refused(book, code):
+    old = "assert (squares[1:] == np.arange(1, 9, 2).cumsum()).all()"
+    said = refusal(book, PAGE.replace(old, code))
+    line = line_of(book, "assert squares[0]")
+    what = "cell 2 is a check, and this run reaches none of its assertions"
+    assert f"docs/squares.md:{line}: {what}" in said
+    assert said.count("    → ") == 1

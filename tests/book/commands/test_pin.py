@@ -77,7 +77,7 @@ def test_a_new_output_is_shown_and_kept_once_it_is_the_same_twice(pinning):
     assert said[-1].endswith("; 1 chapter accepted anew")
     assert pinning.accepted == "1"
     first, again = pinning.asked
-    assert (first.outputs, again.only) == (None, {"one"})
+    assert (first.compares, again.only) == (False, {"one"})
     assert again.cache != first.cache, "the second run is no kept one"
 
 

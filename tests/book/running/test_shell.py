@@ -159,3 +159,46 @@ def test_a_value_that_cannot_be_had(ran, expression):
 )
 def test_where_the_last_statement_begins(source, line):
     assert shell._last_line(source) == line
+
+
+REACHED = """
+import builtins, json, os, sys
+from executed_book.running.outputs import Outputs
+from executed_book.running.shell import Shell
+stdout = os.dup(1)
+shell = Shell("one", Outputs(1000), "svg", {})
+results = []
+for number, source in enumerate(json.loads(sys.stdin.read()), 1):
+    seconds, failure = shell.run(number, source, True)
+    result = shell.result(seconds, failure, ())
+    results.append([result.reached, result.missed, failure and failure.line])
+shell.run(0, "assert 1")
+plain = shell.result(0, None, ())
+results.append([plain.reached, plain.missed, None])
+os.write(stdout, json.dumps(results).encode())
+os._exit(0)
+"""
+ASSERTIONS = {
+    "assert 1\nassert 2": ([1, 2], [], None),
+    "def f():\n    assert 1\n    def g():\n        assert 2\nf()": ([2], [4], None),
+    "if False: assert 1": ([], [1], None),
+    "f()\nassert 1": ([2], [], None),
+    "for n in ():\n    assert n": ([], [2], None),
+    "try:\n    1 / 0\nexcept ZeroDivisionError:\n    pass\nelse:\n    assert False": (
+        *([], [], None),
+    ),
+    "import numpy as np\nnp.testing.assert_equal(1, 1)\n1": ([2], [], None),
+    "assert 1; assert 0, 'no'": ([1], [], 1),
+    "assert 1\n\nassert []": ([1, 3], [], 3),
+    "%matplotlib inline\nassert 1": ([2], [], None),
+    "assert await __import__('asyncio').sleep(0, 1)": ([1], [], None),
+}
+
+
+def test_which_assertions_of_a_check_run():
+    command, given = [sys.executable, "-c", REACHED], json.dumps([*ASSERTIONS])
+    done = subprocess.run(command, input=given, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    *said, plain = map(tuple, json.loads(done.stdout))
+    assert dict(zip(ASSERTIONS, said, strict=True)) == ASSERTIONS
+    assert plain == ([], [], None), "of a cell that is no check nothing is noted"
