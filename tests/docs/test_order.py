@@ -35,7 +35,9 @@ from .conftest import DOCS
 TABLE = Path(__file__).with_name("introductions.toml")
 
 #: Cells that are folded away: nobody reads them on the way.
-FOLDED = {"check", "solution", "exercise-check", "hide-input", "hide-cell", "remove-input", "remove-cell"}
+FOLDED = {"check", "solution", "exercise-check"} | {
+    f"{verb}-{what}" for verb in ("hide", "remove") for what in ("input", "cell")
+}
 
 #: Where nobody reads in order; each name there need not have a chapter.
 LOOKED_UP = ("errors/", "instruments/", "older/", "systems/", "tools/")

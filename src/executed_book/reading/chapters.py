@@ -54,8 +54,13 @@ class Reading:
 
     def read_text(self, pieces: list[Stretch]) -> None:
         """Note the sentences of the page, and measured numbers typed into them."""
-        titles = {k: frozenset(v) for k, v in self.settings.claims.items()}
-        reader = SentenceReader(self.path, **titles)
+        claims = self.settings.claims
+        reader = SentenceReader(
+            self.path,
+            under=frozenset(claims.get("under", ())),
+            after=frozenset(claims.get("after", ())),
+            asking=frozenset(claims.get("asking", ())),
+        )
         self.sentences = reader.read(pieces)
         self.errors += reader.errors
         if "numbers" in self.settings.rules:
