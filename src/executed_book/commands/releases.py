@@ -22,13 +22,18 @@ from ..running.progress import Progress
 from ..settings import Settings
 
 _INTRO = """\
+---
+description: >-
+  Which outputs of this book's code differ between JAX releases, shown side by side.
+---
+
 # What changed between JAX releases
 
 Cells of this book were also executed on the releases below, in an environment of
 their own. Where a cell, or one that it needs, has changed since, it is left out. This
-page shows each output that changed beside the one on its page, and the cells that
-broke. It leaves out what varies from run to run, and outputs that differ only in an
-address or in the name of the release. The page is generated from these runs.
+page shows the outputs that changed beside today's, and the cells that broke. It leaves
+out what varies from run to run, an address, and the name of the release. The page is
+generated from these runs.
 """
 
 #: Another address in a message is no other output, nor is the release's own name.
