@@ -23,7 +23,7 @@ _FOLDS = {**dict.fromkeys(PROMPTS, "hide-cell"), "asked": "hide-output"}
 
 #: Text after a question that readers of the page do not see.
 _UNSEEN = re.compile(
-    r"^(`{3,}|:{3,})\{index\}.*?^\1[ ]*$|^%.*$", re.MULTILINE | re.DOTALL
+    r"^(`{3,}|:{3,})\{index\}.*?^\1[ ]*$|^%[^\n]*$", re.MULTILINE | re.DOTALL
 )
 
 
@@ -102,6 +102,8 @@ def ends_with_a_question(text: str, asks: str) -> bool:
     """Whether the last paragraph has the word that asks the reader, in bold type.
 
     >>> ends_with_a_question("One.\\n\\nTwo. **Guess:** which?", "Guess")
+    True
+    >>> ends_with_a_question("% A comment.\\n\\n**Guess** it.", "Guess")
     True
     >>> ends_with_a_question("**Guess** it.\\n\\nIt is two.", "Guess")
     False
