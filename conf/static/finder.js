@@ -173,7 +173,7 @@
 
   /* A lesson comes before the pages that list and repeat, and the path before all. */
   function standing({ page, id }) {
-    if (/^(what-to-remember|exercises|where-next)/.test(id)) return 0.5;
+    if (/^(what-to-remember|exercises|exercise-\d|where-next)/.test(id)) return 0.5;
     if (page === "releases" || page === "index" || page === "names") return 0.3;
     if (page.startsWith("errors/") || page.endsWith("/index")) return 0.5;
     if (page.startsWith("older/") || page === "cheat-sheet") return 0.7;
