@@ -181,6 +181,8 @@ def _taken(cell: Cell, result: CellResult) -> NotebookNode:
         folded: NotebookNode = new_markdown_cell(_FOLDED.format("Solution", code))
         return folded
     made = _code_cell(cell, result)
+    if "check" in cell.tags:  # nobody has to read it on the way
+        made["metadata"]["jupyter"] = {"source_hidden": True}
     if CHECK in cell.tags:
         made["source"] = (
             f"# Check your answer: run this cell.\n{made['source']}\nprint('Correct')"
