@@ -167,9 +167,9 @@ def overlap(one: dict, other: dict) -> bool:
 @pytest.mark.parametrize("width", [1280, 1440])
 def test_the_list_of_sections_is_whole(visit, width):
     page = visit("below/long.html", width=width).page
-    assert page.locator("#pst-page-toc-nav a").count() == 2
-    assert page.evaluate(CUT_OFF, "#pst-page-toc-nav") == []
-    parts = ["#pst-page-toc-nav a *", "#pst-secondary-sidebar"]
+    assert page.locator("#sections-of-page a").count() == 2
+    assert page.evaluate(CUT_OFF, "#sections-of-page") == []
+    parts = ["#sections-of-page a *", "#pst-secondary-sidebar"]
     assert page.evaluate(OUTSIDE, parts) == []
 
 

@@ -16,14 +16,12 @@ class Reached(ast.NodeTransformer):
     """
 
     def __init__(self) -> None:
-        self._is_on = False
         self._lines: set[int] = set()
         self._seen: set[int] = set()
         setattr(builtins, _NAME, self._seen_add)
 
-    def start(self, is_on: bool) -> None:
-        """Begin a cell, whose assertions are noted if `is_on`."""
-        self._is_on = is_on
+    def start(self) -> None:
+        """Begin a cell."""
         self._lines, self._seen = set(), set()
 
     def result(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -33,6 +31,10 @@ class Reached(ast.NodeTransformer):
     def _seen_add(self, line: int) -> None:
         if line in self._lines:  # else of an earlier cell's function
             self._seen.add(line)
+
+    def visit(self, node: ast.AST) -> Any:
+        # Expressions hold no assertions, and may be nested deeper than Python recurses.
+        return node if isinstance(node, ast.expr) else super().visit(node)
 
     def visit_Assert(self, node: ast.Assert) -> Any:
         is_failure = isinstance(node.test, ast.Constant) and not node.test.value
@@ -45,8 +47,6 @@ class Reached(ast.NodeTransformer):
         return node
 
     def _noted(self, node: ast.stmt) -> Any:
-        if not self._is_on:
-            return node
         self._lines.add(node.lineno)
         call = ast.Call(ast.Name(_NAME, ast.Load()), [ast.Constant(node.lineno)], [])
         note = ast.copy_location(ast.Expr(call), node)

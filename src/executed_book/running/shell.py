@@ -40,7 +40,6 @@ class Shell:
         warnings.formatwarning = _short_warning
         self._ipython = _make_ipython(self.outputs)
         self._reached = Reached()
-        self._ipython.ast_transformers.append(self._reached)
         _inline_figures(self._ipython, figures, {**style, "svg.hashsalt": docname})
 
     def run(
@@ -53,7 +52,12 @@ class Shell:
         """
         ipython = self._ipython
         self.outputs.clear()
-        self._reached.start(is_check)
+        self._reached.start()
+        # IPython goes through code that anything transforms, as deep as it is nested.
+        if self._reached in ipython.ast_transformers:
+            ipython.ast_transformers.remove(self._reached)
+        if is_check:
+            ipython.ast_transformers.append(self._reached)
         ipython.compile.cell = number
         ipython.while_displaying = None
         began = perf_counter()

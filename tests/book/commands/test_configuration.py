@@ -50,7 +50,9 @@ def test_a_conf_that_cannot_be_read_is_told_at_its_line(
     assert (error.path.name, error.line) == ("conf.py", line)
     assert words in error.message
     assert "\n" not in error.message
-    way_out = "brings no_such" if "no_such" in text else "correct that line"
+    way_out = (
+        "install the package with no_such" if "no_such" in text else "correct that line"
+    )
     assert way_out in error.hint
 
 
