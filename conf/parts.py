@@ -75,6 +75,16 @@ DRAWINGS = {
         '<circle cx="36" cy="43" r="4"/>',
         '<circle class="warm" cx="60" cy="24" r="4"/>',
     ),
+    # observations, and the curve of a model through them
+    "science": (
+        '<path d="M4 40C14 40 18 8 28 8S42 34 50 34 60 18 68 18"/>',
+        '<path class="quiet" d="M8 32v8M20 14v8M36 16v8M50 30v8M62 16v8"/>',
+        '<circle class="warm" cx="8" cy="36" r="2"/>',
+        '<circle class="warm" cx="20" cy="18" r="2"/>',
+        '<circle class="warm" cx="36" cy="20" r="2"/>',
+        '<circle class="warm" cx="50" cy="34" r="2"/>',
+        '<circle class="warm" cx="62" cy="20" r="2"/>',
+    ),
     # a dial
     "instruments": (
         '<path d="M8 40a28 28 0 0 1 56 0z"/>',
