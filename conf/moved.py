@@ -31,11 +31,12 @@ MOVED = {
         "vectorization": "composing/vectorization",
     },
     "systems": {
+        "beyond": "science/index",
         "devices": "devices/sharding",
         "language-model": "systems/folder-to-server",
     },
     "training": {
-        "beyond": "systems/beyond",
+        "beyond": "science/index",
         "digits": "systems/digits",
         "index": "learn/index",
         "pytrees": "composing/pytrees",

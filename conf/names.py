@@ -19,7 +19,10 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
 
 #: The packages whose names are listed: JAX, and what is built on it.
-PACKAGES = ("jax", "flax", "optax", "equinox")
+PACKAGES = (
+    "jax", "flax", "optax", "equinox",
+    "diffrax", "optimistix", "lineax", "numpyro", "blackjax",
+)  # fmt: skip
 
 #: Of a name that more sections use only one is shown: where it is taught, or the first.
 MOST = 10
