@@ -25,12 +25,17 @@ from sphinx.util.inventory import InventoryFile
 
 #: Where each library's documentation stands, by the name of its list.
 SITES = {
+    "blackjax": "https://blackjax-devs.github.io/blackjax/",
+    "diffrax": "https://docs.kidger.site/diffrax/",
     "equinox": "https://docs.kidger.site/equinox/",
     "flax": "https://flax.readthedocs.io/en/latest/",
     "jax": "https://docs.jax.dev/en/latest/",
+    "lineax": "https://docs.kidger.site/lineax/",
     "matplotlib": "https://matplotlib.org/stable/",
     "numpy": "https://numpy.org/doc/stable/",
+    "numpyro": "https://num.pyro.ai/en/latest/",
     "optax": "https://optax.readthedocs.io/en/latest/",
+    "optimistix": "https://docs.kidger.site/optimistix/",
     "python": "https://docs.python.org/3/",
     "sklearn": "https://scikit-learn.org/stable/",
 }
@@ -40,9 +45,13 @@ USUAL = {
     **{name: name for name in SITES},
     "eqx": "equinox",
     "jnp": "jax.numpy",
+    "dfx": "diffrax",
+    "dist": "numpyro.distributions",
     "lax": "jax.lax",
+    "lx": "lineax",
     "nnx": "flax.nnx",
     "np": "numpy",
+    "optx": "optimistix",
     "plt": "matplotlib.pyplot",
     **{name: name for name in ("collections", "functools", "itertools", "math")},
     **{name: name for name in ("operator", "os", "sys", "time", "warnings")},

@@ -65,7 +65,7 @@ def test_a_phone_has_the_doors_on_its_first_screen(
     page = browser.new_page(viewport={"width": width, "height": height})
     page.goto(address + "index.html")
     doors = page.locator(".sd-card")
-    ends = [doors.nth(nth).bounding_box() for nth in range(3)]
+    ends = [doors.nth(nth).bounding_box() for nth in range(4)]
     page.close()
     assert max(box["y"] + box["height"] for box in ends) < height
 
