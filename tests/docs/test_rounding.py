@@ -12,7 +12,7 @@ from .conftest import ROOT, chapters
 
 pytestmark = pytest.mark.weekly
 
-TRAINING = ("systems/", "learn/")
+TRAINING = ("systems/", "learn/", "science/")
 
 
 @pytest.mark.parametrize("ulps", [3, 5, 8])
