@@ -70,8 +70,10 @@
       if (count > most) [most, start] = [count, place];
     }
     const from = start > 60 ? text.indexOf(" ", start - 50) + 1 : 0;
-    const cut = text.slice(from, from + length);
-    return (from ? "… " : "") + cut + (from + length < text.length ? " …" : "");
+    if (from + length >= text.length) return (from ? "… " : "") + text.slice(from);
+    const cut = text.slice(from, from + length + 1);
+    const end = cut.lastIndexOf(" "); // a word is shown whole or not at all
+    return `${from ? "… " : ""}${cut.slice(0, end > 0 ? end : length)} …`;
   }
 
   function address(engine, { entry, terms, message }) {
@@ -97,6 +99,25 @@
     return line;
   }
 
+  /* What to do if nothing was found. */
+  function elsewhere() {
+    const link = (page, text) => {
+      const made = document.createElement("a");
+      made.href = ROOT + page;
+      made.textContent = text;
+      return made;
+    };
+    return [
+      "Nothing found. Try fewer or other words, or look into the ",
+      link("genindex.html", "index"),
+      ", the ",
+      link("names.html", "names that run"),
+      " or the ",
+      link("errors/index.html", "error messages"),
+      ".",
+    ];
+  }
+
   /* Make a form search as one types. */
   function wire(form) {
     const input = form.querySelector("input");
@@ -119,7 +140,8 @@
         list.replaceChildren(...results.map((result) => item(engine, result)));
         status.textContent = results.length
           ? `${results.length}${results.length === 20 ? " or more" : ""} places`
-          : "Nothing found. Fewer or other words may do; the index lists what is taught.";
+          : "";
+        if (!results.length) status.append(...elsewhere());
       } catch (error) {
         status.textContent = `The search does not work here: ${error.message}`;
       }
@@ -139,6 +161,13 @@
       const lines = text.trim().split("\n");
       input.value = lines.findLast((line) => /^[\w.]+(Error|Warning|Exception)\b/.test(line)) ?? lines.at(-1);
       search();
+    });
+    // Enter opens the first place; without scripts the form leads to the search page.
+    form.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      clearTimeout(waiting);
+      await search();
+      list.querySelector("a")?.click();
     });
     form.addEventListener("keydown", (event) => {
       const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
@@ -192,24 +221,64 @@
     status.setAttribute("role", "status");
     (table.closest(".pst-scrollable-table-container") ?? table).before(field, status);
 
-    async function filter() {
-      const text = field.value.trim().toLowerCase();
-      const words = text.split(/\s+/);
-      let shown = rows.filter((row) => {
+    const idOf = (row) => row.querySelector("a").hash.slice(1);
+    const removed = /(?:module '(jax[\w.]*)' has no attribute|cannot import name) '(\w+)'/;
+    let latest = 0;
+
+    /* The rows whose message fits, the likeliest first. */
+    function ranked(engine, asked) {
+      const words = asked.toLowerCase().split(/\s+/);
+      const literal = rows.filter((row) => {
         const said = row.textContent.toLowerCase();
         return words.every((word) => said.includes(word));
       });
-      if (text && !shown.length) {
-        const engine = await finder();
-        const pasted = engine.messages.find(field.value);
-        // Not a message: words, which may be other ones than the message has.
-        const found = pasted.length ? pasted : engine.find(field.value, { limit: Infinity });
-        const known = new Set(engine.messages.known.map(({ entry }) => entry));
-        const ids = found.filter(({ entry }) => known.has(entry)).slice(0, 5).map(({ entry }) => entry.id);
-        shown = rows.filter((row) => ids.includes(row.querySelector("a").hash.slice(1)));
+      const pasted = engine.messages.find(asked);
+      // Not a message: words, which may be other ones than the message has.
+      const known = new Set(engine.messages.known.map(({ entry }) => entry));
+      const found = pasted.length || literal.length ? pasted : engine.find(asked, { limit: Infinity });
+      const ids = found.filter(({ entry }) => known.has(entry)).slice(0, 5).map(({ entry }) => entry.id);
+      const byId = new Map(rows.map((row) => [idOf(row), row]));
+      return [...new Set([...ids.map((id) => byId.get(id)), ...literal])].filter(Boolean);
+    }
+
+    /* A sentence with links to the places that have a removed name, or to the search. */
+    function wayOut(engine, asked, few) {
+      const name = removed.exec(asked)?.[2];
+      const places = name
+        ? engine.entries.filter((e) => !e.whole && e.page.startsWith("older/") && e.code.split(/[ .]/).includes(name))
+        : [];
+      const link = (href, text) => {
+        const made = document.createElement("a");
+        made.href = ROOT + href;
+        made.textContent = text;
+        return made;
+      };
+      if (name) {
+        const older = places.length
+          ? places.slice(0, 3).flatMap((e, i) => [i ? ", " : "", link(engine.url(e), `${e.pageTitle}: ${e.title}`)])
+          : [link("older/index.html", "Reading older JAX")];
+        return [`Is ${name} an older name? See `, ...older, ". "];
       }
+      if (!few) return [];
+      return ["No message fits. ", link(`search.html?q=${encodeURIComponent(asked)}`, "Search the whole book"), " for it. "];
+    }
+
+    async function filter() {
+      const mine = ++latest;
+      const asked = field.value.trim();
+      if (!asked) {
+        for (const row of rows) row.hidden = false;
+        table.tBodies[0].append(...rows);
+        status.replaceChildren();
+        return;
+      }
+      const engine = await finder();
+      if (mine !== latest) return;
+      const shown = ranked(engine, asked);
       for (const row of rows) row.hidden = !shown.includes(row);
-      status.textContent = text ? `${shown.length} of ${rows.length} messages` : "";
+      table.tBodies[0].prepend(...shown);
+      const count = shown.length ? [`${shown.length} of ${rows.length} messages`] : [];
+      status.replaceChildren(...wayOut(engine, asked, !shown.length), ...count);
     }
 
     field.addEventListener("input", filter);

@@ -97,6 +97,7 @@ def test_the_finders_field_filters_the_messages(browser: Browser, address: str):
     rows = page.locator("#all-messages tbody tr:visible")
     every = rows.count()
     page.locator(".message-filter").fill("broadcasting shardings")
+    page.locator(".search-status", has_text=f"of {every} messages").wait_for()
     assert 0 < rows.count() < every
     page.locator(".message-filter").fill(
         "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory"
@@ -106,4 +107,43 @@ def test_the_finders_field_filters_the_messages(browser: Browser, address: str):
     page.locator(".message-filter").fill("leaked tracer")
     page.locator("#all-messages tbody tr:visible", has_text="Tracer").first.wait_for()
     assert 0 < rows.count() <= 5
+    page.close()
+
+
+def test_the_finders_field_ranks_and_says_when_nothing_fits(
+    browser: Browser, address: str
+):
+    page = browser.new_page()
+    page.goto(address + "errors/index.html")
+    field, status = page.locator(".message-filter"), page.locator(".search-status")
+    rows = page.locator("#all-messages tbody tr:visible")
+    field.fill("RESOURCE_EXHAUSTED: Out of memory allocating 8589934592 bytes.")
+    page.locator("tbody tr:first-child", has_text="RESOURCE_EXHAUSTED").wait_for()
+    field.fill("AttributeError: module 'jax' has no attribute 'tree_map'")
+    status.get_by_role("link", name="Reading older").first.wait_for()
+    field.fill("xyzzy")
+    status.get_by_role("link", name="Search the whole book").wait_for()
+    assert rows.count() == 0
+    field.fill("")
+    rows.first.wait_for()
+    words = rows.first.inner_text()
+    assert words.startswith("0th dimension"), "the rows are in another order"
+    page.close()
+
+
+def test_enter_opens_the_first_place_and_an_excerpt_ends_at_a_word(
+    browser: Browser, address: str
+):
+    page = browser.new_page()
+    page.goto(address + "search.html")
+    field = page.locator(".search-page input")
+    field.fill("conjugate gradient")
+    page.locator(".search-found p").first.wait_for()
+    for text in page.locator(".search-found p").all_inner_texts():
+        assert not text.endswith("\N{HORIZONTAL ELLIPSIS}") or text[-2] == " "
+    field.fill("qqqqzzzz")
+    page.locator(".search-status a").first.wait_for()
+    field.fill("vmap")
+    field.press("Enter")
+    page.wait_for_url("**/vmap.html*")
     page.close()
