@@ -68,12 +68,17 @@ archive_wheels = {
 executed_book_install = [f"jax=={metadata.version('jax')}", "matplotlib"]
 executed_book_install_also = {
     "jax": "jax",
+    "blackjax": "blackjax",
+    "diffrax": "diffrax",
     "equinox": "equinox",
     "flax": "flax",
     "grain": "grain",
     "jax.export": "flatbuffers",  # what it writes
+    "lineax": "lineax",
     "matplotlib": "matplotlib",
+    "numpyro": "numpyro",
     "optax": "optax",
+    "optimistix": "optimistix",
     "orbax": "orbax-checkpoint",
     "PIL": "pillow",
     "rich": "rich",

@@ -40,7 +40,9 @@ FOLDED = {"check", "solution", "exercise-check"} | {
 }
 
 #: Where nobody reads in order; each name there need not have a chapter.
-LOOKED_UP = ("errors/", "instruments/", "older/", "systems/", "tools/")
+LOOKED_UP = (
+    *("errors/", "instruments/", "older/", "recipes/", "science/", "systems/", "tools/"),
+)
 
 #: Short names that running text uses for modules.
 USUAL = {"jax": "jax", "lax": "jax.lax", "jnp": "jax.numpy", "np": "numpy"}
