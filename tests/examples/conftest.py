@@ -24,7 +24,7 @@ HANGS = 3600.0
 # Each is a whole program that trains, stops, goes on, and shows that it works.
 SYSTEMS = [
     *("train_convnet", "three_libraries", "lora", "diffusion"),
-    *("text_to_image", "frozen_encoder", "faults"),
+    *("text_to_image", "frozen_encoder", "faults", "hares_and_lynxes"),
 ]
 
 

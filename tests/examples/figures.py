@@ -42,6 +42,14 @@ def largest_apart(results: dict) -> float:
     return max(row["losses apart"] for row in results.values())
 
 
+def fewest_effective(results: dict) -> float:
+    return min(row["ess"] for row in results["posterior"].values())
+
+
+def largest(key: str) -> Callable[[dict], float]:
+    return lambda results: max(abs(row[key]) for row in results["reference"].values())
+
+
 # Of each program what its chapter shows: first what it is for, then what is beside it.
 SHOWN: dict[str, dict[str, Callable[[dict], float]]] = {
     "train_convnet": {
@@ -102,6 +110,25 @@ SHOWN: dict[str, dict[str, Callable[[dict], float]]] = {
             *("working", "linear map"),
             *("bfloat16 weights", "order of pixels", "scale of inputs"),
         )
+    },
+    "hares_and_lynxes": {
+        "starts that reach the best fit, of 64": at("fit", "reached the best"),
+        "divergences": at("divergences"),
+        "fewest effective draws": fewest_effective,
+        **{
+            f"{name}, {said}": at("reference", name, key)
+            for name in ("alpha", "gamma")
+            for said, key in {"mean": "mean", "published": "published"}.items()
+        },
+        "largest difference of a mean, in errors": largest("apart"),
+        "of a standard deviation, in errors": largest("sd apart"),
+        "variance left by the best next count": at("next", "best", "left"),
+        "by the hares of 1930": at("next", "left", "hare", "1930"),
+        "by simulated best counts, sampled again": at("next", "best", "left by refits"),
+        "the same counts by weights": at("next", "best", "left by weights"),
+        "by simulated worst counts, sampled again": at(
+            "next", "worst", "left by refits"
+        ),
     },
 }
 
@@ -219,4 +246,6 @@ def text_of(rows: list[list[Any]]) -> str:
 
 
 def rounded(number: float) -> str:
+    if isinstance(number, int):
+        return str(number)
     return f"{number:.0e}" if 0 < abs(number) < 1e-3 else f"{number:.3f}"

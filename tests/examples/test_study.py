@@ -68,6 +68,7 @@ def test_a_study_needs_no_other_file_of_the_folder(path: Path):
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
 def test_the_page_of_a_study_says_what_to_copy(path: Path):
     include = f"{{literalinclude}} ../../examples/{path.name}\n"
-    pages = [page.read_text() for page in (ROOT / "docs/systems").glob("*.md")]
+    parts = (ROOT / "docs" / part for part in ("systems", "science"))
+    pages = [page.read_text() for part in parts for page in part.glob("*.md")]
     [page] = [text for text in pages if include in text]
     assert "`study.py`" in page.split("## The whole program")[1]

@@ -87,6 +87,9 @@ def test_stopped_it_goes_on_bit_for_bit(name: str, whole: Path, tmp_path: Path):
     assert [name for name in before if again[name] != before[name]] == []
 
 
+#: What each calls for its steps.
+LOOP = dict.fromkeys(SYSTEMS, "training") | {"hares_and_lynxes": "sampling"}
+
 #: Those that train modules of Flax, which JAX compares with Python of Flax's own.
 WITH_MODULES = ("three_libraries", "lora", "frozen_encoder")
 
@@ -112,7 +115,7 @@ def test_an_interrupt_that_comes_as_another_error(name, tmp_path, monkeypatch):
 
 
 def test_nothing_to_go_on_from(name, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(load(name), "training", raising(KeyboardInterrupt()))
+    monkeypatch.setattr(load(name), LOOP[name], raising(KeyboardInterrupt()))
     arguments = ("--size", "tiny", "--output", str(tmp_path), "--resume")
     ended = call(name, monkeypatch, *arguments)
     assert ended.count("--resume") == 1
@@ -164,7 +167,7 @@ def test_an_output_that_cannot_be(name, tmp_path, monkeypatch):
     """The program says so before it trains."""
     taken = tmp_path / "taken"
     taken.write_text("mine")
-    monkeypatch.setattr(load(name), "training", None)
+    monkeypatch.setattr(load(name), LOOP[name], None)
     ended = call(name, monkeypatch, "--size", "tiny", "--output", str(taken))
     assert ended.startswith(f"Cannot write to {taken}: ")
     assert "\n" not in ended
