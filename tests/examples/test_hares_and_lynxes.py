@@ -203,7 +203,7 @@ def drawn(tmp_path: Path, steps: int, resume: bool, stop: int = -1, monkeypatch=
     settings = {"seed": 0}
     options = SimpleNamespace(output=tmp_path, resume=resume, settings=settings)
     start = np.log(np.concatenate([RATES, FIRST, SIGMA]))
-    sampler = program.Sampler(0.02 * np.eye(8), size)
+    sampler = program.Sampler(1e-4 * np.eye(8), size)
     key = jax.random.key(3)
     if monkeypatch:
         monkeypatch.setattr(program, "sampling", stopped)
