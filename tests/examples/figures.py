@@ -42,8 +42,8 @@ def largest_apart(results: dict) -> float:
     return max(row["losses apart"] for row in results.values())
 
 
-def fewest_effective(results: dict) -> float:
-    return min(row["ess"] for row in results["posterior"].values())
+def fewest_effective(results: dict) -> int:
+    return round(min(row["ess"] for row in results["posterior"].values()))
 
 
 def largest(key: str) -> Callable[[dict], float]:
