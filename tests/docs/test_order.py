@@ -41,7 +41,8 @@ FOLDED = {"check", "solution", "exercise-check"} | {
 
 #: Where nobody reads in order; each name there need not have a chapter.
 LOOKED_UP = (
-    *("errors/", "instruments/", "older/", "recipes/", "science/", "systems/", "tools/"),
+    *("errors/", "instruments/", "older/", "recipes/", "science/"),
+    *("systems/", "tools/"),
 )
 
 #: Short names that running text uses for modules.
