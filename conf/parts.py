@@ -85,6 +85,12 @@ DRAWINGS = {
         '<circle class="warm" cx="50" cy="34" r="2"/>',
         '<circle class="warm" cx="62" cy="20" r="2"/>',
     ),
+    # a card with a few lines, one of them marked
+    "recipes": (
+        '<rect x="14" y="4" width="44" height="40" rx="4"/>',
+        '<path class="quiet" d="M22 14h28M22 34h20"/>',
+        '<path class="warm" d="M22 24h28"/>',
+    ),
     # a dial
     "instruments": (
         '<path d="M8 40a28 28 0 0 1 56 0z"/>',
