@@ -70,10 +70,11 @@
       if (count > most) [most, start] = [count, place];
     }
     const from = start > 60 ? text.indexOf(" ", start - 50) + 1 : 0;
-    if (from + length >= text.length) return (from ? "… " : "") + text.slice(from);
+    const before = from ? "… " : "";
+    if (from + length >= text.length) return before + text.slice(from);
     const cut = text.slice(from, from + length + 1);
     const end = cut.lastIndexOf(" "); // a word is shown whole or not at all
-    return `${from ? "… " : ""}${cut.slice(0, end > 0 ? end : length)} …`;
+    return `${before}${cut.slice(0, end > 0 ? end : length)} …`;
   }
 
   function address(engine, { entry, terms, message }) {
@@ -99,14 +100,15 @@
     return line;
   }
 
+  function link(page, text) {
+    const made = document.createElement("a");
+    made.href = ROOT + page;
+    made.textContent = text;
+    return made;
+  }
+
   /* What to do if nothing was found. */
   function elsewhere() {
-    const link = (page, text) => {
-      const made = document.createElement("a");
-      made.href = ROOT + page;
-      made.textContent = text;
-      return made;
-    };
     return [
       "Nothing found. Try fewer or other words, or look into the ",
       link("genindex.html", "index"),
@@ -138,10 +140,8 @@
         if (mine !== latest) return;
         const results = engine.find(text);
         list.replaceChildren(...results.map((result) => item(engine, result)));
-        status.textContent = results.length
-          ? `${results.length}${results.length === 20 ? " or more" : ""} places`
-          : "";
-        if (!results.length) status.append(...elsewhere());
+        const places = `${results.length}${results.length === 20 ? " or more" : ""} places`;
+        status.replaceChildren(...(results.length ? [places] : elsewhere()));
       } catch (error) {
         status.textContent = `The search does not work here: ${error.message}`;
       }
@@ -242,24 +242,17 @@
     }
 
     /* A sentence with links to the places that have a removed name, or to the search. */
-    function wayOut(engine, asked, few) {
+    function wayOut(engine, asked, isEmpty) {
       const name = removed.exec(asked)?.[2];
-      const places = name
-        ? engine.entries.filter((e) => !e.whole && e.page.startsWith("older/") && e.code.split(/[ .]/).includes(name))
-        : [];
-      const link = (href, text) => {
-        const made = document.createElement("a");
-        made.href = ROOT + href;
-        made.textContent = text;
-        return made;
-      };
       if (name) {
+        const has = (e) => !e.whole && e.page.startsWith("older/") && e.code.split(/[ .]/).includes(name);
+        const places = engine.entries.filter(has);
         const older = places.length
           ? places.slice(0, 3).flatMap((e, i) => [i ? ", " : "", link(engine.url(e), `${e.pageTitle}: ${e.title}`)])
           : [link("older/index.html", "Reading older JAX")];
         return [`Is ${name} an older name? See `, ...older, ". "];
       }
-      if (!few) return [];
+      if (!isEmpty) return [];
       return ["No message fits. ", link(`search.html?q=${encodeURIComponent(asked)}`, "Search the whole book"), " for it. "];
     }
 
